@@ -1,7 +1,7 @@
-"""What the rest of lasthop knows of time: a protocol, and the unit.
+"""The protocol by which the rest of lasthop reads the time, and the unit of all times.
 
 All times inside are integers: microseconds of UTC since 1970. The real clock lives in `runtime`,
-the virtual one in `simulation`; state machines get `now` as an argument and never ask.
+the virtual one in `simulation`; state machines get `now` as an argument and never ask a clock.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ DAY: Micros = 24 * HOUR
 
 
 class Clock(Protocol):
-    """Tells the time."""
+    """Anything that tells the current time: the system's clock, or the virtual clock of a
+    rehearsal."""
 
     def now(self) -> Micros:
-        """UTC in microseconds; never less than what it said before."""
+        """Return the current UTC time in microseconds; never less than an earlier call returned."""
         ...

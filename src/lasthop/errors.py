@@ -1,4 +1,4 @@
-"""Everything that can be refused, and how each edge says so.
+"""Every error by which lasthop refuses something, and how each edge answers with it.
 
     LasthopError
     ├── Rejected                 the request is at fault; nothing was done
@@ -12,7 +12,7 @@
     │   │       ├── PapVersionUnknown  a version of PAP that we do not speak
     │   │       └── PapAddressError    a client address that its grammar does not allow
     │   ├── Malformed              a document or PDU breaks the rules of its format, and where
-    │   ├── Untransformable        content that cannot be adapted to a client
+    │   ├── NotTransformable       content that cannot be adapted to a client
     │   ├── Unsupported            something that a client is known not to have
     │   ├── TooLarge               a size, depth or count is above its limit
     │   ├── Unauthorized           no credential, or one we do not know
@@ -23,8 +23,8 @@
     ├── Limited                  correct, but too much just now; nothing was done, try again later
     │   ├── QuotaExceeded          the caller's share is used up
     │   └── Overloaded             the gateway's own limit is reached (memory, disk)
-    ├── OutcomeOpen              taken on, and not durable: it may still be done, or never
-    ├── SurrogateFailed          the app's surrogate came to nothing, and its messages are refused
+    ├── OutcomeOpen              accepted but not durable: it may still be done, or never
+    ├── SurrogateFailed          the app's surrogate failed repeatedly; its messages are refused
     ├── HopError                 the other end of a hop broke the protocol; its channel closes
     │   ├── MalformedFrame
     │   ├── FrameTooLarge
@@ -48,7 +48,7 @@ from typing import ClassVar
 
 
 class Fault(StrEnum):
-    """Who has to act for the request to succeed."""
+    """The party that has to act for the request to succeed."""
 
     CALLER = "caller"
     PEER = "peer"
@@ -77,7 +77,7 @@ class LasthopError(Exception):
 
 
 class Rejected(LasthopError):
-    """The request is at fault; nothing was done."""
+    """The request itself is at fault; nothing was done."""
 
     code = "rejected"
     fault = Fault.CALLER
@@ -96,8 +96,9 @@ class UnsupportedMedia(InvalidRequest):
 
 
 class Contradiction(InvalidRequest):
-    """What is asked for can never be met together, by itself or with what the device wants.
-    `conflict` names a smallest set: without any one of it there would be a way."""
+    """The demands of a request can never be met together, by themselves or with the device's
+    preferences. `conflict` names a smallest set of them: without any one of that set there would be
+    a way."""
 
     code = "contradiction"
     http_status = 422
@@ -109,7 +110,7 @@ class Contradiction(InvalidRequest):
 
 
 class LinkContradiction(Contradiction):
-    """No link can be what sender and device want of it."""
+    """No link satisfies both the sender's and the device's demands."""
 
     code = "link_contradiction"
     pap_code = 3010
@@ -117,17 +118,19 @@ class LinkContradiction(Contradiction):
 
 class Malformed(Rejected):
     """A document or PDU breaks the rules of its format. `offset` counts octets from its start, or
-    `line` and `column` say where in a text."""
+    `line` and `column` give the place in a text."""
 
     code = "malformed"
     hop_code = 1
 
 
 class PapError(InvalidRequest):
-    """What an initiator sent breaks the rules of PAP; `pap_code` is the status code to answer with.
+    """A document that an initiator sent breaks the rules of PAP; `pap_code` is the status code of
+    the answer.
 
-    `line` counts from 1 within the control entity. What a broken document still told is kept for
-    the answer: the `push_id` of a push-message, the `version` and the `supported` ones.
+    `line` counts from 1 within the control entity. Facts that a broken document still contained are
+    kept for the answer: the `push_id` of a push-message, its `version`, and the `supported`
+    versions.
     """
 
     code = "pap_error"
@@ -156,7 +159,8 @@ class PapVersionUnknown(PapError):
 
 
 class PapAddressError(PapError):
-    """`position` counts characters from 0."""
+    """A client address that the PAP grammar does not allow; `position` counts its characters from
+    0."""
 
     code = "pap_address_error"
     pap_code = 2002
@@ -217,7 +221,7 @@ class Expired(Rejected):
 
 
 class Limited(LasthopError):
-    """Correct, but too much just now. `retry_after` is in seconds."""
+    """The request is correct, but too much at the moment. `retry_after` is in seconds."""
 
     code = "limited"
     fault = Fault.CALLER
@@ -240,12 +244,11 @@ class Overloaded(Limited):
 
 
 class OutcomeOpen(LasthopError):
-    """What was asked for has been taken on, and could not be made durable: it may still be done, or
-    never.
+    """A request was accepted but could not be made durable: it may still be done, or never.
 
-    `ids` are those of the messages that there will then be. With `repeatable`, the same request is
-    done once however often it is sent; otherwise, whoever repeats it must ask first. `retry_after`
-    is in seconds.
+    `ids` are the ids that its messages will then have. If `repeatable`, sending the same request
+    again does it only once; otherwise look the ids up before repeating it. `retry_after` is in
+    seconds.
     """
 
     code = "outcome_open"
@@ -266,14 +269,14 @@ class OutcomeOpen(LasthopError):
         self.repeatable = repeatable
 
     def of(self, ids: Sequence[str], *, repeatable: bool = False) -> OutcomeOpen:
-        """The same said of these messages."""
+        """Return the same error with the ids of the messages that it concerns."""
         return OutcomeOpen(
             self.detail, retry_after=self.retry_after, ids=ids, repeatable=repeatable
         )
 
 
 class SurrogateFailed(LasthopError):
-    """The app's surrogate came to nothing, time and again."""
+    """The app's surrogate failed repeatedly, so that its messages are refused."""
 
     code = "surrogate_failed"
     http_status = 502
@@ -314,7 +317,7 @@ class OutOfOrder(HopError):
 
 
 class StoreError(LasthopError):
-    """The store could not do its work."""
+    """The store could not read or write as asked."""
 
     code = "store_error"
     http_status = 503

@@ -1,9 +1,9 @@
-"""What happened: the one schema of the event log.
+"""The one schema of the event log.
 
 Every step of a delivery and every input of the decision engine is an `Event`. Events commit with
-the change they describe, are exported as JSON lines, and are what `explain`, the pipeline and
-replay read. The schema only grows: new fields come with a default, a field never changes its
-meaning, `SCHEMA_VERSION` counts the additions.
+the change they describe, are exported as JSON lines, and are read by `explain`, the pipeline and
+replay. The schema only grows: new fields come with a default, a field never changes its meaning,
+`SCHEMA_VERSION` counts the additions.
 
 Bodies, tokens and titles are never in an event.
 """
@@ -20,7 +20,7 @@ SCHEMA_VERSION = 4
 
 
 class Kind(StrEnum):
-    """What an event says, in the past tense."""
+    """The kind of an event: what happened, in the past tense."""
 
     # A delivery, from beginning to end.
     ACCEPTED = "accepted"
@@ -46,13 +46,13 @@ class Kind(StrEnum):
     READ = "read"
     RETRACTED = "retracted"
     REPLIED = "replied"
-    # What a device sent, before anybody has it.
+    # A device's message: what the app's surrogate decided about it before anything was delivered.
     VETTED = "vetted"
-    # A message for many: how wide it fans out, and what was decided for all of them.
+    # A message for many: its fan-out, and the decisions that concern all of its deliveries.
     PUBLISHED = "published"
     SETTLED = "settled"
     RANK_CHANGED = "rank_changed"
-    # What an initiator hears of a push.
+    # The result notifications that an initiator gets for a push.
     NOTIFIED = "notified"
     NOTIFICATION_FAILED = "notification_failed"
     NOTIFICATION_GIVEN_UP = "notification_given_up"
@@ -86,11 +86,11 @@ class Kind(StrEnum):
 
 
 class Event(msgspec.Struct, omit_defaults=True, gc=False):
-    """One line of the log. Which optional fields a kind carries is told in `docs/event-log.md`.
+    """One line of the event log. `docs/event-log.md` lists the optional fields of each kind.
 
     `(gw, boot, n)` is the event's id: `n` is dense and ascending over the life of a store. `dn`
     counts the events of a device without gaps, `prev` links the events of one delivery backwards,
-    so that its story is found without a scan.
+    so that the history of a delivery is found without a scan.
     """
 
     v: int

@@ -15,7 +15,8 @@ import msgspec
 from lasthop.clock import MILLISECOND, Micros
 
 EPOCH_MS = 1_735_689_600_000
-"""Keys count milliseconds from 2025-01-01T00:00:00Z: 41 bits last until 2094."""
+"""The zero of message keys, 2025-01-01T00:00:00Z in milliseconds since 1970: 41 bits last until
+2094."""
 
 COUNTER_BITS = 12
 LAST_COUNTER = (1 << COUNTER_BITS) - 1
@@ -26,7 +27,7 @@ MAX_NODE = (1 << NODE_BITS) - 1
 
 
 class Reliability(IntEnum):
-    """How hard a message is tried; the numbers are those on the wire."""
+    """The guarantee that a message is delivered with; the numbers are those on the wire."""
 
     BEST_EFFORT = 0
     AT_LEAST_ONCE_DELIVERY = 1
@@ -35,7 +36,7 @@ class Reliability(IntEnum):
 
 
 class DeliveryMethod(StrEnum):
-    """What a publisher wants to hear back, in the words of PAP."""
+    """The confirmation that a publisher wants of a delivery, in the words of PAP."""
 
     NOT_SPECIFIED = "notspecified"
     UNCONFIRMED = "unconfirmed"
@@ -55,38 +56,38 @@ class Handling(IntEnum):
 
 
 class TargetKind(StrEnum):
-    """Who a message is for."""
+    """The kind of receiver that a message is for."""
 
     DEVICE = "device"
     USER = "user"
     TOPIC = "topic"
     APP = "app"
     SERVICE = "service"
-    """One of the devices that offer a service: chosen when the message is accepted."""
+    """One of the devices that offer a service, chosen when the message is accepted."""
     GROUP = "group"
-    """The devices that are members when a message is accepted."""
+    """The devices that are members of a group when the message is accepted."""
     QUEUE = "queue"
-    """One of the devices that take from it: whoever is there and has room."""
+    """One of the devices that take from a queue: a device that is in contact and has room."""
     PUSH = "push"
-    """The devices that several addresses of one push stood for when it was accepted."""
+    """The devices that the several addresses of one push stood for when it was accepted."""
     PUBLISHER = "publisher"
-    """Whoever published what is being answered; such a message is fetched, not delivered."""
+    """The publisher of the message that is answered; the answer is fetched, not delivered."""
 
 
 class Binding(IntEnum):
-    """What the members of a group have in common; the numbers are those on the wire."""
+    """What the members of a group share in a message; the numbers are those on the wire."""
 
     NONE = 0
-    """Nothing: each has its own copy."""
+    """Each member of the group has a copy of the message of its own."""
     ATOMIC = 1
-    """All of them are shown the message, or none."""
+    """All members of the group are shown the message, or none is."""
     CLAIM = 2
-    """All are shown it, and only the one that claims it first may act on it."""
+    """All members of the group are shown the message; only the first to claim it may act on it."""
 
 
 class Target(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Who a message is for, by kind and name: `device:alice-phone`, `topic:news`, `group:staff`,
-    `queue:jobs`; `app:` is everyone of the app."""
+    """The receiver of a message, by kind and name: `device:alice-phone`, `topic:news`,
+    `group:staff`, `queue:jobs`; `app:` is every device of the app."""
 
     kind: TargetKind
     name: str
@@ -96,13 +97,13 @@ class Target(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def topic(self) -> str | None:
-        """The topic that a message is published to, if it is for one."""
+        """The topic that the message is published to; None for every other kind of target."""
         return self.name if self.kind is TargetKind.TOPIC else None
 
 
 class Quality(msgspec.Struct, frozen=True, array_like=True):
-    """The network and bearer that a publisher names, as WDP spells them. Required, nothing else
-    will do; otherwise they are preferred."""
+    """The network and bearer that a publisher asks for, as WDP spells them: if required, the
+    message goes over no other; otherwise they are preferred."""
 
     network: str = ""
     network_required: bool = False
@@ -111,14 +112,14 @@ class Quality(msgspec.Struct, frozen=True, array_like=True):
 
 
 GATEWAY = "gateway:"
-"""The source of what a gateway says by itself: decisions, refusals, what feeds tell devices."""
+"""The source of messages that the gateway itself sends: decisions, refusals, notices of feeds."""
 
 DEFAULT_PRIORITY = 4
 DEFAULT_CONTENT_TYPE = "text/plain; charset=utf-8"
 
 
 class Message(msgspec.Struct, array_like=True, gc=False):
-    """What was accepted from a publisher or a device. Immutable after acceptance.
+    """A message that was accepted from a publisher or a device. Immutable after acceptance.
 
     `array_like` keeps stored pages small: new fields go to the end, with a default, and are never
     removed.
@@ -150,26 +151,28 @@ class Message(msgspec.Struct, array_like=True, gc=False):
     headers: tuple[tuple[str, str], ...] = ()
     quality: Quality | None = None
     answer: bool = False
-    """It answers a device's request, which that device may have given up meanwhile."""
+    """Whether the message answers a device's request, which the device may have given up
+    meanwhile."""
     binding: Binding = Binding.NONE
     stream: bool = False
-    """It opens a stream, whose pieces have its key."""
+    """Whether the message opens a stream, whose pieces have the message's key."""
     pull: bool = False
-    """The device is told of it, and gets the body when it asks for it."""
+    """Whether the device is only told of the message, and gets the body when it asks for it."""
 
     @property
     def id(self) -> str:
-        """The public id: 32 hexadecimal digits, of which the first 16 are the key."""
+        """The public id of the message: 32 hexadecimal digits, of which the first 16 are the
+        key."""
         return format_id(self.key, self.salt)
 
 
 def format_id(key: int, salt: int) -> str:
-    """Write a 128-bit id; ids sort by time of acceptance."""
+    """Write a message's 128-bit id in hexadecimal; ids sort by the time of acceptance."""
     return f"{key << 64 | salt:032x}"
 
 
 def parse_id(text: str) -> tuple[int, int | None]:
-    """Read an id, or its 16-digit short form, which has no salt.
+    """Return the key and salt of a message id; the salt is None for the 16-digit short form.
 
     >>> parse_id("00000000000000ff")
     (255, None)
@@ -185,24 +188,24 @@ def parse_id(text: str) -> tuple[int, int | None]:
 
 
 def key_time(key: int) -> Micros:
-    """When the message with this key was accepted, to the millisecond."""
+    """Return the time at which the message with this key was accepted, to the millisecond."""
     return ((key >> KEY_TIME_SHIFT) + EPOCH_MS) * MILLISECOND
 
 
 def first_key_at(time: Micros, node: int = 0) -> int:
-    """The least key that this node can give out at this time."""
+    """Return the least key that this node can give out at this time."""
     return (max(0, time // MILLISECOND - EPOCH_MS) << KEY_TIME_SHIFT) | (node << COUNTER_BITS)
 
 
 def successor(key: int) -> int:
-    """The key that a node gives out next within one moment."""
+    """Return the key that a node gives out after this one within one millisecond."""
     if key & LAST_COUNTER != LAST_COUNTER:
         return key + 1
     return key - LAST_COUNTER + (1 << KEY_TIME_SHIFT)
 
 
 class KeyMaker:
-    """Gives out keys that only grow, even when the clock stands still or jumps back.
+    """Gives out message keys that only grow, even when the clock stands still or jumps back.
 
     More than 4096 keys in a millisecond borrow from the next one. `random64` is injected so that a
     rehearsal is repeatable.
@@ -215,18 +218,19 @@ class KeyMaker:
             raise ValueError(f"node must be 0 to {MAX_NODE}")
         self._node = node << COUNTER_BITS
         self.salt = random64
-        """The random half of an id, so that ids cannot be guessed."""
-        # `after` is the last key given out in an earlier life: start strictly beyond it.
+        """Returns the random half of a message id, so that ids cannot be guessed."""
+        # `after` is the last key given out in an earlier run: start strictly beyond it.
         self._ms = after >> KEY_TIME_SHIFT
         self._counter = LAST_COUNTER
 
     @property
     def last(self) -> int:
-        """The newest key that was given out, or one beyond those of an earlier life."""
+        """The newest key that was given out; before the first, the last possible one of an earlier
+        run."""
         return self._ms << KEY_TIME_SHIFT | self._node | self._counter
 
     def key(self, now: Micros) -> int:
-        """The next key at `now`."""
+        """Return the next key at the time `now`; it is greater than every earlier key."""
         ms = now // MILLISECOND - EPOCH_MS
         counter = self._counter + 1
         if ms > self._ms:

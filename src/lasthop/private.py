@@ -1,5 +1,5 @@
-"""Files and directories that are for their owner alone, whatever the umask and the directory around
-them say: what people were sent, and what is known of their habits, is nobody else's to read."""
+"""Files and directories that only their owner may read, whatever the umask and the directory around
+them allow: they hold people's messages and what is known of their habits."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ DIRECTORY = 0o700
 
 
 def private_file(path: Path) -> None:
-    """Make a file for its owner alone, empty if it was not there.
+    """Make a file readable by its owner alone; create it empty if it does not exist.
 
-    One that is there is not opened: closing it would end the locks that this process has on it, as
-    SQLite's are. If none can be made, whoever opens it next says why.
+    An existing file is not opened: closing it would end this process's locks on it, such as those
+    of SQLite. An error is left to the code that opens the file next, which reports it.
     """
     with suppress(OSError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE))
@@ -23,21 +23,21 @@ def private_file(path: Path) -> None:
 
 
 def private_database(path: Path) -> None:
-    """Make a file of SQLite for its owner alone, before it is connected to. Those that SQLite makes
-    beside it have its mode; those that are there already are tightened like it."""
+    """Make an SQLite file readable by its owner alone, before anything connects to it. SQLite gives
+    the files that it creates beside it the same mode; existing ones are tightened here."""
     private_file(path)
     for beside in ("-wal", "-shm", "-journal"):
         tighten(path.with_name(path.name + beside), FILE)
 
 
 def private_directory(path: Path) -> None:
-    """Make a directory for its owner alone; parents that are missing are made as usual."""
+    """Create a directory that only its owner may use; missing parents are created as usual."""
     path.mkdir(mode=DIRECTORY, parents=True, exist_ok=True)
     tighten(path, DIRECTORY)
 
 
 def tighten(path: Path, mode: int) -> None:
-    """Let only the owner of something have it, if it is there and ours. What belongs to somebody
-    else is theirs to protect, and some file systems have no modes."""
+    """Set the mode of a file or directory if it exists and is ours. Errors are ignored: another
+    owner protects their own files, and some file systems have no modes."""
     with suppress(OSError):
         path.chmod(mode)

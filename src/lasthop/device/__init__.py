@@ -1,5 +1,5 @@
 """The device's side of the hop: order, de-duplicate, store, acknowledge, and hand over.
 
 `session` decides everything and owns no socket, task, clock or disk; `inbox` says what a durable
-memory has to do; `client` runs both on asyncio.
+store of messages has to do; `client` runs both on asyncio. Applications use `client.Device`.
 """

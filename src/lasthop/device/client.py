@@ -1,11 +1,12 @@
-"""A device on asyncio: it dials, stays in touch, hands messages over and sends them.
+"""A device on asyncio: it connects to the gateway, stays connected, and sends and receives
+messages.
 
     async with Device("tcps://gateway:7300", app="shop", name="phone-1", token="...") as device:
         async for message in device.messages():
             print(message.text)
 
-What decides is in `session`, what is durable in the inbox, the connection in `contact`; this module
-is the application's view of them.
+Decisions are made in `session`, durable data is in the inbox, the connection in `contact`; this
+module is the application's view of them.
 """
 
 from __future__ import annotations
@@ -56,13 +57,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 LONGEST_SLEEP = 60.0
-"""Seconds: deadlines are by a clock that can be set or sleep with the machine."""
+"""Seconds until a deadline is checked again at the latest: the clock that deadlines are measured by
+can be set, or stop while the machine sleeps."""
 
 Callback: TypeAlias = Callable[[Message], Awaitable[None] | None]
 
 
 class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceApi):
-    """One device. Messages wait in its inbox until the application is done with them."""
+    """A device of an app: connects to the gateway, receives messages and sends them.
+
+    A received message stays in the device's inbox until the application is done with it; a message
+    to send stays there until the gateway has it. Use it with `async with`, or call `open` and
+    `close`.
+    """
 
     def __init__(
         self,
@@ -83,12 +90,21 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
         learn_heartbeat: bool = True,
         pause: Pause = pause,
     ) -> None:
-        """`inbox` is a file, or an inbox; without one nothing outlives this object. `link` and
-        `network` tell the gateway how the device is connected (wifi, mno; the operator, the SSID).
-        `tls` replaces the default context, which trusts what the system trusts; with `enc` the
-        device speaks over encrypted links to a gateway that it has checked, or not at all. `terms`
-        has the limits; its app, name and token are those given here. With `learn_heartbeat` the
-        device finds out, on extra connections, how seldom it may ping."""
+        """Prepare a device without connecting; `open` or `async with` starts it.
+
+        - `url`: the gateway, as in `tcps://gateway:7300`.
+        - `app`, `name`, `token`: the app, the device's name in it, and its credential.
+        - `inbox`: a path of an SQLite file, or an `Inbox`; without one everything is lost with this
+          object.
+        - `tls`: replaces the default context, which trusts the certificates that the system trusts.
+        - `enc`: connect only over encrypted links to a gateway whose certificate was checked.
+        - `link`, `network`: how the device is connected (`wifi`, `mno`; the operator or the SSID).
+        - `terms`: the device's limits; `app`, `name` and `token` replace those in it.
+        - `learn_heartbeat`: find out, on extra connections, how seldom the device may ping.
+        - `clock`, `random`, `backoff`, `pause`: replaceable for tests.
+
+        Raises InvalidRequest if the URL is invalid, or not encrypted although `enc` is given.
+        """
         super().__init__()
         base = terms or DeviceTerms(app=app, name=name)
         self._terms = msgspec.structs.replace(base, app=app, name=name, token=token)
@@ -110,7 +126,7 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
         self._expiry: asyncio.TimerHandle | None = None
         self._expiry_due: Micros | None = None
         self.switchboard: ExchangeSwitchboard | None = None
-        """Who sorts the messages, once an exchange needs it."""
+        """The object that sorts messages for exchanges; None until an exchange needs it."""
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -127,7 +143,8 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
             raise self._error
 
     async def open(self) -> None:
-        """Open the inbox and start to dial; it does not wait for the gateway."""
+        """Open the inbox and start to connect, without waiting for the gateway: see `contact`.
+        Raises Conflict if the device is open already, or StoreError if the inbox cannot be read."""
         if self._runner is not None:
             raise Conflict("the device is open already")
         inbox, threaded = self._place, True
@@ -171,7 +188,8 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
             self.background(heartbeats.learn(self._contact))
 
     async def close(self) -> None:
-        """Make everything durable, say goodbye, and let go of the inbox."""
+        """Make everything durable, take leave of the gateway, and close the inbox. Messages that
+        were not sent leave when a device opens the same inbox again. Closing twice does nothing."""
         if self._runner is None:
             return
         if self._closing is None:
@@ -188,6 +206,7 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._turns.idle()
+        # Only after the turns under way: their frames must leave before the channel is closed.
         await self._contact.close()
         await self._turns.idle()
         closed = self._error or Conflict("the device is closed")
@@ -203,7 +222,7 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
                 self._thread.shutdown()
 
     async def run(self) -> None:
-        """Until the device is closed; raises what ended it."""
+        """Wait until the device is closed; raise the error that ended it, if there was one."""
         await self._ended.wait()
         await self.close()
         if self._error is not None:
@@ -213,16 +232,18 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
 
     @property
     def problem(self) -> str:
-        """Why there is no contact, in words."""
+        """Why the device is not connected, in words for people; empty if nothing is wrong."""
         return self._contact.problem
 
     @property
     def damaged(self) -> int:
-        """How many links have ended because what came over them could not be understood."""
+        """The number of channels that ended because the data that came over them could not be
+        understood."""
         return self._contact.damaged
 
     async def contact(self, *, timeout: float | None = None) -> None:  # noqa: ASYNC109
-        """Until there is contact. Raises what ended the device, or TimeoutError."""
+        """Wait until the device is connected to the gateway. Raises TimeoutError after `timeout`
+        seconds, or the error that ended the device."""
         waiting = asyncio.ensure_future(self._contact.welcomed_once())
         ending = asyncio.ensure_future(self._ended.wait())
         try:
@@ -236,7 +257,8 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
             ending.cancel()
 
     def moved(self, *, link: str | None, network: str | None = None) -> None:
-        """The device is on another network now: dial at once, over that."""
+        """Tell that the device is on another network now, and reconnect over it at once. `link` and
+        `network` are as for `Device`."""
         self._contact.link_label = link
         self._contact.network = network
         self._contact.reconnect()
@@ -244,17 +266,19 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
     async def join(
         self, url: str | None = None, *, link: str | None = None, network: str | None = None
     ) -> None:
-        """Open one more channel beside those that are there, and speak over it. What the gateway
-        sends may come over any of them, and is in order all the same. Raises Conflict when there
-        is no contact, or the gateway does not grant it."""
+        """Open one more channel beside the open ones, and send over it from now on. Messages from
+        the gateway may come over any channel and are still handed over in order. Without `url` the
+        channel leads to the present address. Raises Conflict if the device is not connected, or the
+        gateway does not grant the channel."""
         self.opened()
         await self._contact.join(self._parse(url) if url is not None else None, link, network)
 
     async def switch(
         self, url: str | None = None, *, link: str | None = None, network: str | None = None
     ) -> None:
-        """Go over to another channel: the old ones end when the new one is there, so nothing waits
-        and nothing that was acknowledged is sent again."""
+        """Replace all channels by a new one: the old ones end when it is open, so that nothing
+        waits and nothing that was acknowledged is sent again. Arguments and errors are those of
+        `join`."""
         await self.join(url, link=link, network=network)
         self._contact.link_label, self._contact.network = link, network
         if url is not None:
@@ -263,25 +287,32 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
 
     @property
     def links(self) -> tuple[str, ...]:
-        """By which links there is contact; the gateway is spoken to over the last."""
+        """The links of the open channels; the device sends over the last."""
         return self._contact.labels
 
     @property
     def channels(self) -> int:
-        """Over how many channels there is contact."""
+        """The number of open channels to the gateway."""
         return self._contact.links
 
     @property
     def closed_links(self) -> dict[str, Micros]:
-        """Links that have reached a limit of ours, and until when they stay closed."""
+        """The links that have used up a limit of the device's preferences, each with the time (UTC,
+        microseconds) until which it stays closed."""
         now = self._clock.now()
         return {link: until for link, until in self._contact.closed.items() if until > now}
 
-    # Messages for the application. One of these three ways at a time.
+    # Messages for the application: only one of these three ways at a time.
 
     async def messages(self, *, automatic: bool = True) -> AsyncGenerator[Message, None]:
-        """Messages in order. Each is done when the next one is asked for; if the loop is left
-        before, it comes again. With `automatic` off only `done` finishes a message."""
+        """Yield the messages for the application in order, waiting for each; end when the device is
+        closed.
+
+        A message is done when the next one is asked for; if the loop is left before, the message
+        comes again after a restart. If `automatic` is False, a message is done only when the
+        application calls `done`. Raises Conflict if messages already go elsewhere, or the error
+        that ended the device.
+        """
         self._claim("messages()")
         try:
             while (message := await self._next()) is not None:
@@ -292,18 +323,24 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
             self._consumer = None
 
     def on_message(self, callback: Callback) -> Callback:
-        """Call this, a function or a coroutine function, with every message in order; the message
-        is done when it returns. Usable as a decorator."""
+        """Call a function or coroutine function with every message, in order; a message is done
+        when the call returns. Usable as a decorator.
+
+        An exception of the callback ends the device with HandlerFailed, and the message comes again
+        after a restart. Raises Conflict if messages already go elsewhere.
+        """
         self._claim("on_message")
         self.background(self._call(callback))
         return callback
 
     def transactional(self, handler: Transactional) -> Transactional:
-        """Call this with every message and a transaction: what it does in the transaction, and that
-        the message is done, become durable together, exactly once. Usable as a decorator.
+        """Call a handler with every message and a transaction. The handler's work in the
+        transaction and the end of the message become durable together, exactly once. Usable as a
+        decorator.
 
-        With an inbox on disk it runs in the inbox's thread, so it must not touch asyncio. When it
-        raises, its work is undone and the device ends.
+        With an inbox on disk the handler runs in the inbox's thread, so it must not touch asyncio.
+        If it raises, its work is undone and the device ends with HandlerFailed. Raises Conflict if
+        messages already go elsewhere.
         """
         self._claim("transactional")
         runner, waiting = self.opened(), list(self._ready)
@@ -317,15 +354,17 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
         return handler
 
     def finish(self, message: Message) -> None:
-        """The application is done with a message; that becomes durable before long."""
+        """Say that the application is done with a message, without waiting until that is durable:
+        after a crash at once the message may come again."""
         self._turns.post(lambda session, _now: session.finished(message))
 
     def lapse(self, message: Message) -> None:
-        """The application had not looked at a message when its deadline passed."""
+        """Say that the deadline of a message passed before the application looked at it."""
         self._turns.post(lambda session, _now: session.lapsed(message))
 
     async def done(self, message: Message) -> None:
-        """The application is done with a message; returns when that is durable."""
+        """Say that the application is done with a message; return when that is durable, so that the
+        message never comes again."""
         await self._turns.ask(lambda session, _now: session.finished(message))
 
     # Within.
@@ -340,7 +379,7 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
         for session_event in outcome.session_events:
             self._codec.tell(session_event)
         if self._codec.unclaimed:
-            # Shown, and nobody is there to see it any more: the application gets it as a message.
+            # A `read` was cancelled before these arrived: hand them over as ordinary messages.
             self._ready += self._codec.unclaimed
             self._codec.unclaimed = []
             self._stirred.set()
@@ -359,7 +398,8 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
             self._fail(outcome.failure)
 
     def _watch_expiry(self, due: Micros | None) -> None:
-        """What is kept unread past its deadline is let go, and the gateway hears of it."""
+        """Set the timer for the next deadline, so that an unread message expires in time and the
+        gateway is told."""
         if due == self._expiry_due:
             return
         self._expiry_due = due
@@ -372,7 +412,7 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
 
     def _expire(self) -> None:
         self._expiry = self._expiry_due = None
-        # Every turn decides about what waits to be sent.
+        # A turn also decides again which of the messages to send may leave now.
         self._turns.post(lambda session, now: session.expire(now))
 
     def _claim(self, consumer: str) -> None:
@@ -409,7 +449,7 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
             self.finish(message)
 
     def _fail(self, error: BaseException) -> None:
-        """The device cannot go on."""
+        """Close the device because of an error that it cannot recover from."""
         if self._error is None and not self._ended.is_set():
             self._error = error
             self._stirred.set()

@@ -1,4 +1,5 @@
-"""Messages that a device sends, from the words of the API to a frame's headers."""
+"""Drafts of the messages that a device sends: from the arguments of the API to a frame's
+headers."""
 
 from __future__ import annotations
 
@@ -40,11 +41,11 @@ class Draft(msgspec.Struct, frozen=True):
     expects: Expectation | None = None
 
     def frame(self) -> MessageFrame:
-        """As it will travel, but for its key and number."""
+        """Return the draft as a frame without key and sequence number, to check its size."""
         return MessageFrame(None, None, self.topic, self.headers, self.body)
 
     def queue(self, session: DeviceSession, now: Micros) -> int:
-        """Hand it to the session; returns its key."""
+        """Queue the draft in the session; return the message's key."""
         topic, headers, body = self.topic, self.headers, self.body
         if self.expects is None:
             return session.queue(now, topic=topic, headers=headers, body=body)
@@ -52,26 +53,26 @@ class Draft(msgspec.Struct, frozen=True):
 
 
 class Options(TypedDict, total=False):
-    """What can be said of any message."""
+    """Options of every message; each has a default."""
 
     content_type: str
-    """If it is not said: plain text for `str`, unknown bytes for `bytes`."""
+    """The media type of the body; by default plain text for `str` and unknown bytes for `bytes`."""
     title: str
     priority: int
     rank: float
     expires_in: float
-    """Seconds after which nobody shall get it any more."""
+    """Seconds after which the message is not delivered any more."""
     delay_tolerance: float
-    """Seconds that it may be held for a better link or moment, here and at the gateway, if the
-    preferences allow its queue more: at most 31 days."""
+    """Seconds that the message may be held for a better link or moment, here and at the gateway, if
+    the preferences allow its queue more: at most 31 days."""
     reliability: Reliability
     handling: Handling
     queue: str
     headers: Mapping[str, str]
     atomic: bool
-    """For a group: all members are shown it, or none. It needs `expires_in`."""
+    """For a group: all members are shown the message, or none is. Needs `expires_in`."""
     claim: bool
-    """For a group: only the member that claims it first may act on it."""
+    """For a group: only the member that claims the message first may act on it."""
 
 
 def message(
@@ -82,11 +83,11 @@ def message(
     expects: Expectation | None = None,
     **options: Unpack[Options],
 ) -> Draft:
-    """A message for `device:NAME`, `user:NAME`, `topic:NAME`, `service:NAME`, `group:NAME`,
-    `queue:NAME` or `app:`.
+    """Return the draft of a message to `device:NAME`, `user:NAME`, `topic:NAME`, `service:NAME`,
+    `group:NAME`, `queue:NAME` or `app:`.
 
-    With `reply_within` it is a request, which nobody gets any more when nobody waits for its answer
-    any more; `expects` says what is to become of that.
+    With `reply_within` the message is a request, which is not delivered after that time; `expects`
+    says what becomes of its answer. Raises InvalidRequest for any other target.
     """
     kind, colon, name = target.partition(":")
     if not colon or kind not in _ADDRESSABLE:
@@ -117,13 +118,15 @@ _ADDRESSABLE = set(TargetKind) - {TargetKind.PUSH, TargetKind.PUBLISHER}
 
 
 def membership(target: str, *, on: bool) -> Draft:
-    """A wish to belong to `group:NAME` or to take from `queue:NAME`, or not to any more."""
+    """Return the draft of a request to join or leave `group:NAME`, or to start or stop taking from
+    `queue:NAME`."""
     operation = Operation.JOIN if on else Operation.LEAVE
     return Draft(Headers(operation=operation, to=target))
 
 
 def claim(of: Message) -> Draft:
-    """A wish to act on a message of a group."""
+    """Return the draft of a claim to a message of a group. Raises InvalidRequest if it is not
+    claimable."""
     if of.headers.binding is not Binding.CLAIM or of.frame.key is None:
         raise InvalidRequest("this message is not one to be claimed", id=of.id)
     return Draft(Headers(operation=Operation.CLAIM, in_reply_to=of.frame.key))
@@ -133,7 +136,7 @@ _OF_MESSAGES = frozenset({"expires_in", "reliability", "rank", "delay_tolerance"
 
 
 def stream(target: str, **options: Unpack[Options]) -> Draft:
-    """What opens a stream to `device:NAME`, or to `publisher:`."""
+    """Return the draft of the message that opens a stream to `device:NAME`, or to `publisher:`."""
     kind, colon, name = target.partition(":")
     one = (kind == TargetKind.DEVICE and name) or (kind == TargetKind.PUBLISHER and not name)
     if not colon or not one:
@@ -155,8 +158,9 @@ def reply(
     expects: Expectation | None = None,
     **options: Unpack[Options],
 ) -> Draft:
-    """The answer to a message, for whoever sent it; gone when they do not wait any more. With
-    `reply_within` it asks something in its turn."""
+    """Return the draft of the answer to a message; it is not delivered after the sender stops
+    waiting. With `reply_within` the answer is a request itself. Raises Expired if the sender no
+    longer waits."""
     before = to.reply_before
     if before is not None and now >= before:
         raise Expired("nobody waits for this answer any more", id=to.id)
@@ -178,18 +182,19 @@ def reply(
 
 
 def offer(service: Service) -> Draft:
-    """What the device does for others."""
+    """Return the draft that offers a service of this device. Raises InvalidRequest if it is
+    invalid."""
     headers = Headers(operation=Operation.OFFER, content_type=JSON)
     return Draft(headers, encode(check_service(service)))
 
 
 def withdrawal(name: str) -> Draft:
-    """What it does no longer."""
+    """Return the draft that withdraws a service of this device."""
     return Draft(Headers(operation=Operation.WITHDRAW), name.encode())
 
 
 def question(wanted: Question, reply_within: Micros) -> Draft:
-    """Which services there are."""
+    """Return the draft of a question to the gateway for the services of the app."""
     headers = Headers(
         operation=Operation.FIND, content_type=JSON, reply_within=milliseconds(reply_within)
     )
@@ -197,40 +202,41 @@ def question(wanted: Question, reply_within: Micros) -> Draft:
 
 
 class SubscriptionOptions(TypedDict, total=False):
-    """What can be asked of a topic. With any of these it is a ranked one."""
+    """Options of a subscription. With any of them but `xpath` the topic is a ranked one."""
 
     mode: Literal["on-line", "on-demand"]
-    """Shown as soon as it can be, or (if it is not said) when the user looks."""
+    """`on-line`: messages are shown as soon as possible; `on-demand` (the default): when the user
+    reads."""
     max: int
-    """At most so many, the best, in one read or catch-up."""
+    """The most messages, the best ones, of one read or catch-up."""
     xpath: str
-    """Only XML messages that this expression selects something of; empty: all again. This alone
-    does not make a topic a ranked one."""
+    """An XPath expression that an XML message must match; empty: all messages again. This option
+    alone does not make the topic a ranked one."""
     threshold: float
-    """What ranks lower does not count."""
+    """The lowest rank that counts; messages below it are not delivered."""
     interrupt: float
-    """What ranks so high is shown at once, whatever the mode and the hour."""
+    """The rank from which a message is shown at once, whatever the mode and the hour."""
     quiet: tuple[str, str]
-    """From and to ("22:00", "07:00"), when an on-line topic waits to be asked."""
+    """The hours ("22:00", "07:00") during which an on-line topic behaves like an on-demand one."""
     quiet_when: Mapping[str, list[str]]
-    """The context in which it does."""
+    """The context in which an on-line topic behaves like an on-demand one."""
     times: list[str]
-    """Show an on-line topic at these times of the day only ("08:00")."""
+    """The only times of the day at which an on-line topic is shown ("08:00")."""
     max_per_day: int
     zone: str
     retention: int
-    """So many are kept at the gateway."""
+    """The number of messages of the topic that the gateway keeps for this device."""
     storage: int
-    """So many unread ones are kept here."""
+    """The number of unread messages of the topic that this device keeps."""
     policy: str
-    """What is sent ahead: a name in `lasthop.decision.policies.POLICIES`."""
+    """The policy for sending ahead: a name in `lasthop.decision.policies.POLICIES`."""
     prefetch_limit: int
     expiration_threshold: float
-    """Seconds."""
+    """Seconds that a message must still be valid to be sent ahead."""
 
 
 def subscription(topic: str, *, on: bool, **options: Unpack[SubscriptionOptions]) -> Draft:
-    """A wish to get what is published to a topic, or not to any more."""
+    """Return the draft that subscribes to a topic, or (with `on` False) ends the subscription."""
     if not on:
         return Draft(Headers(operation=Operation.UNSUBSCRIBE), topic=topic)
     terms: dict[str, object] = dict(options)
@@ -246,13 +252,14 @@ def subscription(topic: str, *, on: bool, **options: Unpack[SubscriptionOptions]
 
 
 def preferences(options: Preferences) -> Draft:
-    """Which links the device likes, when it wants to be left alone, and what it can afford."""
+    """Return the draft that tells the gateway the device's preferences: links, quiet hours,
+    budgets."""
     headers = Headers(operation=Operation.PREFERENCES, content_type=JSON)
     return Draft(headers, msgspec.json.encode(options))
 
 
 def context(report: Mapping[str, object]) -> Draft:
-    """What the device says of itself: battery, place, links."""
+    """Return the draft of a report of the device's context: battery, place, links."""
     headers = Headers(operation=Operation.CONTEXT, content_type=JSON)
     return Draft(headers, msgspec.json.encode(report))
 
@@ -260,7 +267,8 @@ def context(report: Mapping[str, object]) -> Draft:
 def read(
     *, read: Message | None = None, topic: str | None = None, count: int = 1, queue_size: int = -1
 ) -> Draft:
-    """The user has read: this message, or so many of a topic, of so many that were there."""
+    """Return the draft of a report that the user has read a message, or `count` messages of a
+    topic, of the `queue_size` that were there (-1: unknown)."""
     report = {"count": count}
     if queue_size >= 0:
         report["queue_size"] = queue_size

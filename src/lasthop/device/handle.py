@@ -1,4 +1,4 @@
-"""What became of a message that this device sent."""
+"""Handles: the progress and outcome of a message that this device sent."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from lasthop.errors import Rejected
 
 
 class Status(IntEnum):
-    """How far a message has come; it only moves on."""
+    """The progress of a message that this device sent; it only increases."""
 
     QUEUED = 0
-    """Durable on this device."""
+    """The message is durable on this device."""
     SENT = 1
-    """It has left at least once."""
+    """The message has left this device at least once."""
     ACCEPTED = 2
-    """The gateway has it: it will not be lost."""
+    """The gateway has the message: it will not be lost."""
     REFUSED = 3
-    """The gateway will not act on it, and said why."""
+    """The gateway will not act on the message, and said why."""
 
 
 class Settlement(msgspec.Struct, frozen=True):
-    """What was decided about an atomic or claimable message."""
+    """The decision about an atomic or claimable message."""
 
     outcome: Literal["released", "aborted", "claimed", "unclaimed"]
     by: str = ""
-    """The device that claimed it."""
+    """The name of the device that claimed the message; empty if none did."""
 
 
 class MessageRefused(Rejected):
-    """The gateway refused a message; `reason` is its stable code for why."""
+    """The gateway refused a message; `reason` is the stable code of the refusal."""
 
     code = "message_refused"
 
@@ -44,7 +44,7 @@ class MessageRefused(Rejected):
 
 
 class MessageHandle:
-    """One message on its way."""
+    """The progress of one message that this device sent: await `accepted`, or look at `status`."""
 
     __slots__ = (
         "__weakref__",
@@ -58,7 +58,8 @@ class MessageHandle:
 
     def __init__(self, key: int) -> None:
         self.key = key
-        """By which this device knows it; the gateway gives it an id of its own."""
+        """The number by which this device knows the message; the gateway gives it an id of its
+        own."""
         self._status = Status.QUEUED
         self._refusal: Refusal | None = None
         self._failure: BaseException | None = None
@@ -67,24 +68,24 @@ class MessageHandle:
 
     @property
     def id(self) -> str:
-        """The key in sixteen digits."""
+        """The message's key on this device, in sixteen hexadecimal digits."""
         return f"{self.key:016x}"
 
     @property
     def status(self) -> Status:
-        """How far it has come."""
+        """The progress of the message so far."""
         return self._status
 
     @property
     def refusal(self) -> Refusal | None:
-        """Why the gateway refused it, if it did."""
+        """Why the gateway refused the message; None if it did not."""
         return self._refusal
 
     async def reached(self, status: Status, *, timeout: float | None = None) -> None:  # noqa: ASYNC109
-        """Until it has come this far. Raises MessageRefused, TimeoutError, or what ended the
-        device.
+        """Wait until the message has this status. Raises MessageRefused, TimeoutError after
+        `timeout` seconds, or the error that ended the device.
 
-        A refusal may follow after ACCEPTED: the gateway has the message then, and will not act on
+        A refusal may follow after ACCEPTED: then the gateway has the message and will not act on
         it.
         """
         async with asyncio.timeout(timeout):
@@ -98,8 +99,9 @@ class MessageHandle:
                 await self._stirred()
 
     async def settled(self, *, timeout: float | None = None) -> Settlement:  # noqa: ASYNC109
-        """Until it is decided what becomes of an atomic message, or who acts on a claimable one.
-        Raises MessageRefused, TimeoutError, or what ended the device."""
+        """Wait for the decision whether an atomic message is shown, or which device acts on a
+        claimable one. Raises MessageRefused, TimeoutError after `timeout` seconds, or the error
+        that ended the device."""
         async with asyncio.timeout(timeout):
             while self._settlement is None:
                 if self._refusal is not None:
@@ -110,22 +112,23 @@ class MessageHandle:
             return self._settlement
 
     def settle(self, settlement: Settlement) -> None:
-        """It is decided."""
+        """Record the decision about the message, and wake the callers of `settled`."""
         self._settlement = settlement
         self._stir()
 
     async def accepted(self, *, timeout: float | None = None) -> None:  # noqa: ASYNC109
-        """Until the gateway has it."""
+        """Wait until the gateway has the message. Raises MessageRefused, TimeoutError after
+        `timeout` seconds, or the error that ended the device."""
         await self.reached(Status.ACCEPTED, timeout=timeout)
 
     def move(self, status: Status, refusal: Refusal | None = None) -> None:
-        """It has come this far."""
+        """Raise the message's status, record a refusal, and wake the callers that wait."""
         self._refusal = refusal or self._refusal
         self._status = max(self._status, status)
         self._stir()
 
     def fail(self, error: BaseException) -> None:
-        """The device has ended: it will come no further in this life."""
+        """Record that the device has ended with this error, and wake the callers that wait."""
         self._failure = error
         self._stir()
 

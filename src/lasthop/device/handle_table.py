@@ -1,4 +1,4 @@
-"""What became of the messages that this device sent: handles, and answers that somebody awaits."""
+"""The handles of the messages that this device sent, and the calls that wait for an answer."""
 
 from __future__ import annotations
 
@@ -37,11 +37,12 @@ log = logging.getLogger("lasthop.device")
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """The answer to a claim; true if it was granted."""
+    """The answer to a claim; true in a condition if it was granted."""
 
     granted: bool
     by: str
-    """Who has claimed the message; empty if that device was removed, or nobody may any more."""
+    """The device that has claimed the message; empty if it was removed, or if no device can claim
+    it any more."""
 
     def __bool__(self) -> bool:
         return self.granted
@@ -56,19 +57,20 @@ _OUTCOMES: dict[GroupVerdict, Literal["released", "aborted", "claimed", "unclaim
 
 
 class HandleTable:
-    """Tells those who hold a handle or wait for an answer. A handle that nobody holds is gone."""
+    """Passes the events of the session on to handles and to calls that wait for an answer. Handles
+    are held weakly: one that the application dropped is forgotten."""
 
     def __init__(self) -> None:
         self._handles: WeakValueDictionary[int, MessageHandle] = WeakValueDictionary()
         self._answers: dict[int, asyncio.Future[Any]] = {}
-        """Of a Message, or of what many have said."""
+        """Futures of a `Message`, or of `Gathered` answers, by the key of the request."""
         self._looks: dict[int, asyncio.Future[list[Message]]] = {}
         self._claims: dict[int, asyncio.Future[Claim]] = {}
         self._streams: dict[int, list[asyncio.Event]] = {}
         self._pulls: dict[int, list[asyncio.Future[bytes]]] = {}
         self.on_stream: Callable[[int], None] | None = None
         self.unclaimed: list[Message] = []
-        """Shown to somebody who has just stopped to wait for it."""
+        """Messages that answer a read whose caller has stopped waiting."""
         self.on_refused: Callable[[str, Refusal], None] | None = None
         self.on_link_spent: Callable[[LinkSpent], None] | None = None
         self.on_links_wanted: Callable[[tuple[str, ...]], None] | None = None
@@ -77,19 +79,19 @@ class HandleTable:
         self.on_settled: Callable[[str, Settlement], None] | None = None
 
     def queued(self, key: int, answer: asyncio.Future[Any] | None = None) -> MessageHandle:
-        """A message is on its way; `answer` waits for what is said to it."""
+        """Return the handle of a message that was queued; `answer` is the future of its answer."""
         handle = self._handles[key] = MessageHandle(key)
         if answer is not None:
             self._answers[key] = answer
         return handle
 
     def claiming(self, key: int, answer: asyncio.Future[Claim]) -> int:
-        """Somebody waits for the answer to a claim; returns its key."""
+        """Register the future for the answer to a claim; return the claim's key."""
         self._claims[key] = answer
         return key
 
     def stop_claiming(self, key: int) -> None:
-        """And does no longer."""
+        """Forget the future for the answer to a claim."""
         self._claims.pop(key, None)
 
     def _decided(self, key: int, decision: GroupDecision) -> None:
@@ -109,12 +111,12 @@ class HandleTable:
             self.on_settled(f"{key:016x}", settlement)
 
     def looking(self, key: int, answer: asyncio.Future[list[Message]]) -> int:
-        """Somebody waits for the answer to a look; returns its key."""
+        """Register the future for the answer to a look at a ranked topic; return the look's key."""
         self._looks[key] = answer
         return key
 
     def stop_looking(self, key: int) -> None:
-        """And does no longer."""
+        """Forget the future for the answer to a look."""
         self._looks.pop(key, None)
 
     def _looked(self, key: int, messages: list[Message]) -> None:
@@ -125,11 +127,11 @@ class HandleTable:
             self.unclaimed += messages
 
     def watch_stream(self, key: int, stirred: asyncio.Event) -> None:
-        """Set this event whenever something about a stream is different."""
+        """Set this event whenever the stream of this key changes."""
         self._streams.setdefault(key, []).append(stirred)
 
     def unwatch_stream(self, key: int, stirred: asyncio.Event) -> None:
-        """And do so no longer."""
+        """Stop setting this event when the stream of this key changes."""
         watching = self._streams.get(key, [])
         if stirred in watching:
             watching.remove(stirred)
@@ -137,7 +139,7 @@ class HandleTable:
             self._streams.pop(key, None)
 
     def pulling(self, key: int, body: asyncio.Future[bytes]) -> None:
-        """Somebody waits for the body of a message."""
+        """Register the future for the body of a message that is being fetched."""
         self._pulls.setdefault(key, []).append(body)
 
     def _fetched(self, fetched: Fetched) -> None:
@@ -152,11 +154,11 @@ class HandleTable:
                 )
 
     def forget_answer(self, key: int) -> None:
-        """Nobody waits for it any more."""
+        """Forget the future for the answer to a request."""
         self._answers.pop(key, None)
 
     def tell(self, session_event: SessionEvent) -> None:
-        """Pass on what the session has learned."""
+        """Pass an event of the session on to the handle, future or callback that it concerns."""
         match session_event:
             case MessageSent(key):
                 self._move(key, Status.SENT)
@@ -201,7 +203,7 @@ class HandleTable:
                 self._fetched(session_event)
 
     def give_up(self, error: BaseException) -> None:
-        """The device has ended: whoever waits is told why."""
+        """Fail all handles and futures with the error that ended the device."""
         for handle in list(self._handles.values()):
             handle.fail(error)
         for answer in self._answers.values():

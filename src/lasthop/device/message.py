@@ -1,4 +1,4 @@
-"""A message as the application sees it, and what the gateway answers to one that it refuses."""
+"""A message as the application sees it, and the gateway's refusal of a message."""
 
 from __future__ import annotations
 
@@ -12,157 +12,159 @@ from lasthop.message import Binding, Handling, Reliability, key_time
 from lasthop.wire.hop.frames import ERROR_TYPE, Headers, MessageFrame
 
 TIMEOUT_TYPE = "application/vnd.lasthop.timeout"
-"""Content type of what stands in the inbox for an answer that did not come. It never travels."""
+"""The content type of the message that stands in the inbox for an answer that did not come. Such a
+message is never sent."""
 
 NO_POSITION = -1
-"""Of a best-effort message, which has no place in the inbox."""
+"""The position of a best-effort message, which has no place in the inbox."""
 
 _PLAIN = Headers()
 
 
 class Message(msgspec.Struct, gc=False, eq=False):
-    """One message for this device; its properties are worked out when they are asked for."""
+    """A message that this device received, with its body and headers."""
 
     frame: MessageFrame
     default_type: str
-    """The content type that goes without saying."""
+    """The content type of a message that names none."""
     position: int = NO_POSITION
-    """Its place in the inbox, which only grows, whatever the numbering."""
+    """The message's place in the inbox; positions only grow, also when a new epoch begins."""
     number: int | None = None
-    """Its number in the epoch that holds; None after a new one began without it."""
+    """The message's sequence number in the present epoch; None if a new epoch began without it."""
     deadline: Micros | None = None
     redelivered: bool = False
-    """The application may have seen it before."""
+    """Whether the application may have seen the message before a crash."""
     stored: bool = False
     offered: bool = False
     finished: bool = False
     request: RequestRow | None = None
-    """What it is the outcome of, if that was asked for a callback by name."""
+    """The request whose outcome this message is, if a callback was named for it."""
     fetcher: Callable[[Message], Awaitable[bytes]] | None = None
 
     async def fetch(self) -> bytes:
-        """The content, also where it was left with the gateway to be pulled."""
+        """Return the body, fetching it if it was left at the gateway: see `Device.fetch`."""
         return self.body if self.fetcher is None else await self.fetcher(self)
 
     @property
     def pull_size(self) -> int | None:
-        """Bytes of the content, if that was left with the gateway."""
+        """The size of the body in bytes if it was left at the gateway; None otherwise."""
         return self.headers.pull
 
     @property
     def opens_stream(self) -> bool:
-        """Whether a stream comes with it."""
+        """Whether the message opens a stream: see `Device.stream`."""
         return self.headers.stream
 
     @property
     def headers(self) -> Headers:
-        """Everything said of the body, defaults included."""
+        """All headers of the message, with their defaults."""
         return self.frame.headers or _PLAIN
 
     @property
     def key(self) -> int:
-        """The time-ordered number that identifies it; 0 when the gateway gave none."""
+        """The time-ordered number that identifies the message; 0 if the gateway gave it none."""
         return self.frame.key or 0
 
     @property
     def id(self) -> str:
-        """The short form of its id."""
+        """The short form of the message's id: its key in sixteen hexadecimal digits."""
         return f"{self.key:016x}"
 
     @property
     def published_at(self) -> Micros:
-        """When the gateway accepted it."""
+        """When the gateway accepted the message, in microseconds of UTC."""
         return key_time(self.key)
 
     @property
     def topic(self) -> str | None:
-        """The topic it was published to, if it came through one."""
+        """The topic that the message was published to; None if it came through none."""
         return self.frame.topic
 
     @property
     def body(self) -> bytes:
-        """The content."""
+        """The bytes of the message; empty if they were left at the gateway: see `fetch`."""
         return self.frame.body
 
     @property
     def text(self) -> str:
-        """The content as text; raises UnicodeDecodeError when it is none."""
+        """The body as text; raises UnicodeDecodeError if it is not UTF-8."""
         return self.frame.body.decode()
 
     @property
     def content_type(self) -> str:
-        """What the body is."""
+        """The media type of the body."""
         return self.headers.content_type or self.default_type
 
     @property
     def title(self) -> str | None:
-        """A headline for people."""
+        """The headline of the message for people; None if it has none."""
         return self.headers.title
 
     @property
     def priority(self) -> int:
-        """0 to 9."""
+        """The message's priority, 0 to 9; 9 is the most urgent."""
         return self.headers.priority
 
     @property
     def rank(self) -> float:
-        """How much it matters among the messages of its topic."""
+        """The message's rank among the messages of its topic; higher is better."""
         return self.headers.rank
 
     @property
     def handling(self) -> Handling:
-        """How it wants to be treated."""
+        """How the sender wants the device to treat the message."""
         return self.headers.handling
 
     @property
     def reliability(self) -> Reliability:
-        """How hard it was tried."""
+        """The guarantee that the message was sent with."""
         return self.headers.reliability
 
     @property
     def source(self) -> str | None:
-        """The device that sent it; None when it came from a publisher."""
+        """The sending device as `device:NAME`; None if the message came from a publisher."""
         return self.headers.source
 
     @property
     def queue(self) -> str | None:
-        """The queue it was taken from."""
+        """The queue that the message was taken from; None if it came through none."""
         return self.headers.queue
 
     @property
     def group(self) -> str | None:
-        """The group it was sent to."""
+        """The group that the message was sent to; None if it came through none."""
         return self.headers.group
 
     @property
     def claimable(self) -> bool:
-        """Whether acting on it needs a claim: see `Device.claim`."""
+        """Whether a device must claim the message before it acts on it: see `Device.claim`."""
         return self.headers.binding is Binding.CLAIM
 
     @property
     def in_reply_to(self) -> int | None:
-        """The key of the message that this one answers."""
+        """The key of the message that this one answers; None if it answers none."""
         return self.headers.in_reply_to
 
     @property
     def wants_reply(self) -> bool:
-        """Whether somebody waits for an answer."""
+        """Whether the sender of the message waits for an answer."""
         return self.headers.reply_within is not None
 
     @property
     def reply_before(self) -> Micros | None:
-        """Until when an answer is of use."""
+        """The time until which the sender waits for an answer, in microseconds; None if it waits
+        for none."""
         within = self.headers.reply_within
         return None if within is None else self.published_at + within * MILLISECOND
 
     @property
     def timed_out(self) -> bool:
-        """Whether it stands for an answer that did not come in time."""
+        """Whether the message stands for an answer that did not come in time."""
         return self.request is not None and self.headers.content_type == TIMEOUT_TYPE
 
     @property
     def extra(self) -> dict[str, str]:
-        """The sender's own headers."""
+        """The headers that the sender itself added to the message."""
         return dict(self.headers.extra)
 
 
@@ -174,7 +176,7 @@ class Refusal(msgspec.Struct, frozen=True):
 
 
 def refusal(message: Message) -> Refusal | None:
-    """What the gateway says against the message that this one answers, if it is such an answer."""
+    """Return the gateway's refusal that this message carries; None for any other message."""
     headers = message.frame.headers
     if headers is None or headers.content_type != ERROR_TYPE or headers.in_reply_to is None:
         return None

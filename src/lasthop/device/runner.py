@@ -1,9 +1,9 @@
 """Where a session and its inbox meet: one turn takes everything that happened, commits once or
 twice, and says what to do.
 
-A turn may block on the disk, so the asyncio client runs it in a thread of its own. Nobody else
-touches the session or the inbox. A transactional handler is called here, in the transaction that
-makes the arrival durable.
+A turn may block on the disk, so the asyncio client runs it in a thread of its own, and only that
+thread touches the session and the inbox. A transactional handler is called here, in the transaction
+that makes the arrival durable.
 """
 
 from __future__ import annotations
@@ -24,32 +24,33 @@ from lasthop.wire.hop.bundling import FLUSH_SIZE
 from lasthop.wire.hop.frames import Frame, Hello, Welcome
 
 Act: TypeAlias = Callable[[DeviceSession, Micros], Any]
-"""Something that happened to the session."""
+"""A function that changes the session at a time; a turn runs several of them."""
 
 
 class TurnOutcome(msgspec.Struct, kw_only=True):
-    """What a turn leaves to be done on the event loop."""
+    """The results of a turn that the event loop has to carry out."""
 
     results: list[object] = []
-    """Of the acts, in order; an exception stands for itself."""
+    """The results of the acts, in order; an exception that an act raised is its result."""
     frames: list[Frame] = []
     routed: dict[int, list[Frame]] = {}
-    """What leaves over particular channels."""
+    """The frames that leave over particular channels, by channel number."""
     stuck: bool = False
-    """Only a new contact lets anything more through."""
+    """Whether only a new contact lets anything more leave."""
     next_expiry: Micros | None = None
-    """When something that is kept unread has to go."""
+    """The time of the next deadline of an unread or waiting message; None if there is none."""
     more: bool = False
-    """More could leave when these have been taken."""
+    """Whether more frames could leave once these have been sent."""
     ready: list[Message] = []
     session_events: list[SessionEvent] = []
     fault: HopError | None = None
-    """What the gateway did wrong: close the channel."""
+    """The gateway's violation of the protocol, because of which the channel is to be closed."""
     failure: HandlerFailed | None = None
 
 
 class HandlerFailed(Exception):
-    """A handler raised: its message is not finished and comes again when the device runs again."""
+    """A handler raised an exception: its message is not done, and comes again when the device
+    restarts."""
 
     def __init__(self, message: Message, error: Exception) -> None:
         super().__init__(f"the handler failed for message {message.id}: {error!r}")
@@ -58,7 +59,8 @@ class HandlerFailed(Exception):
 
 
 class HandlerTransaction:
-    """What a transactional handler works in: all of it becomes durable with its message, or none.
+    """The transaction that a transactional handler works in: all of it becomes durable with the
+    message, or none of it.
 
     It offers what the inbox's own transaction offers: `get` and `put`, and with SQLite `execute`
     and `executemany` on the application's tables.
@@ -71,23 +73,25 @@ class HandlerTransaction:
         self._drafts: list[Draft] = []
 
     def get(self, name: str) -> bytes | None:
-        """What was put under this name."""
+        """Return the value that was put under this name; None if there is none."""
         return self._transaction.get(name)
 
     def put(self, name: str, value: bytes) -> None:
-        """Keep a value under a name."""
+        """Keep a value under a name, in the inbox."""
         self._transaction.put(name, value)
 
     def execute(self, sql: str, parameters: Any = ()) -> Any:
-        """Run one statement on the application's tables in the inbox's file."""
+        """Run one SQL statement on the application's tables in the inbox's file. Raises TypeError
+        if the inbox is not an SQLite file."""
         return self._sql("execute")(sql, parameters)
 
     def executemany(self, sql: str, parameters: Any) -> Any:
-        """Run one statement many times."""
+        """Run one SQL statement once for each set of parameters, as `sqlite3` does."""
         return self._sql("executemany")(sql, parameters)
 
     def send(self, draft: Draft) -> None:
-        """Queue a message (see `compose`): it leaves exactly if the handler's work is committed."""
+        """Queue a message made by `compose`: it is sent exactly if the handler's work is
+        committed."""
         self._drafts.append(draft)
 
     def _sql(self, name: str) -> Callable[..., Any]:
@@ -97,7 +101,7 @@ class HandlerTransaction:
         return method  # type: ignore[no-any-return]
 
     def take_drafts(self) -> list[Draft]:
-        """What the handler queued."""
+        """Return the messages that the handler queued, and forget them."""
         drafts, self._drafts = self._drafts, []
         return drafts
 
@@ -106,20 +110,22 @@ Transactional: TypeAlias = Callable[[Message, HandlerTransaction], None]
 
 
 class SessionRunner:
-    """A session, its inbox, and the handler that works in the inbox's transactions."""
+    """Runs a session's turns against its inbox, with the handler that works in the inbox's
+    transactions."""
 
     def __init__(self, session: DeviceSession, inbox: Inbox) -> None:
         self.session = session
         self._inbox = inbox
         self.handler: Transactional | None = None
         self._whole = True
-        """Whether every change so far was made durable. After one that was not, the session is
-        ahead of the inbox, and no later one may be."""
+        """Whether every change so far was made durable. After a failed one the session is ahead of
+        the inbox, so that no later change may be written."""
 
     def turn(
         self, acts: list[Act], now: Micros, *, room: bool = True, piece: bool = True
     ) -> TurnOutcome:
-        """Let these things happen, make them durable, and say what follows."""
+        """Run the acts, make their changes durable, and return what follows. `room` is False while
+        the channel's buffer is full; `piece` allows the pieces of bodies and streams."""
         outcome = TurnOutcome()
         for act in acts:
             try:
@@ -134,7 +140,7 @@ class SessionRunner:
         self.session.decide(now, budget=FLUSH_SIZE)
         self.commit()
         outcome.ready = self.session.ready(now) if self.handler is None else []
-        # What was too late when its turn came has changed the counts.
+        # `ready` drops messages whose deadline has passed, which changes what is durable.
         self.commit()
         outcome.frames = self.session.frames(room=room, budget=FLUSH_SIZE, piece=piece)
         outcome.routed = self.session.routed(piece=piece)
@@ -145,13 +151,14 @@ class SessionRunner:
         return outcome
 
     def hello(self, link: str | None, network: str | None) -> Hello:
-        """What to dial with, after the end of the last channel if there was one."""
+        """Return the HELLO to dial with, after ending the last channel if there was one."""
         self.session.lost()
         self.commit()
         return self.session.hello(link=link, network=network)
 
     def commit(self, *, flush: bool = False) -> None:
-        """Make durable whatever waits for it."""
+        """Write the session's pending changes to the inbox; `flush` also those that may be put
+        off."""
         if not self._whole:
             raise StoreBroken("the inbox has missed a change")
         change = self.session.change(flush=flush)
@@ -162,17 +169,17 @@ class SessionRunner:
             self.session.committed(change.n)
 
     def kept(self, name: str) -> bytes | None:
-        """What `keep` has kept."""
+        """Return the value that `keep` stored under this name; None if there is none."""
         with self._inbox.transaction() as transaction:
             return transaction.get(name)
 
     def keep(self, name: str, value: bytes) -> None:
-        """Keep something that is no message, for the device's next life."""
+        """Store a value that is not a message under a name, for the time after a restart."""
         with self._inbox.transaction() as transaction:
             transaction.put(name, value)
 
     def close(self) -> None:
-        """Write what was put off, and let go of the inbox."""
+        """Write the changes that were put off, and close the inbox."""
         try:
             if self._whole:
                 self.commit(flush=True)
@@ -210,7 +217,7 @@ class SessionRunner:
 
 
 def welcomed(said: Hello, welcome: Welcome, frames: list[Frame], *, ordered: bool = True) -> Act:
-    """The gateway answered; the result says whether the channel is of use."""
+    """Return the act for the gateway's WELCOME; its result is False if the channel is of no use."""
 
     def act(session: DeviceSession, now: Micros) -> bool:
         if not session.welcomed(said, welcome, now, reliable=ordered):
@@ -222,7 +229,8 @@ def welcomed(said: Hello, welcome: Welcome, frames: list[Frame], *, ordered: boo
 
 
 def joined(said: Hello, welcome: Welcome, frames: list[Frame]) -> Act:
-    """The gateway answered one more channel; the result says whether it is granted."""
+    """Return the act for the WELCOME on an additional channel; its result is False if it is not
+    granted."""
 
     def act(session: DeviceSession, now: Micros) -> bool:
         if not session.joined(said, welcome):

@@ -1,8 +1,8 @@
 """The session of a device with everything that this SDK can do: the core, and the parts in the
 order in which they are asked.
 
-A driver (asyncio, or the simulator on a virtual clock) works with the core's moments; the
-application's own calls go to the part that they are for.
+A driver (asyncio, or the simulator on a virtual clock) calls the core; the application's own calls
+go to the part that they concern.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lasthop.device.terms import DeviceTerms
 
 
 class DeviceSession(SessionCore):
-    """The session of one device, as it was held by its inbox."""
+    """The session of one device, restored from the contents of its inbox."""
 
     def __init__(self, terms: DeviceTerms, held: InboxContents) -> None:
         super().__init__(terms, held)

@@ -1,4 +1,4 @@
-"""What a session tells its owner: what became of messages, in both directions."""
+"""The events by which a session reports what became of messages, in both directions."""
 
 from __future__ import annotations
 
@@ -12,81 +12,82 @@ from lasthop.wire.hop.decisions import GroupDecision
 
 
 class MessageSent(msgspec.Struct, frozen=True):
-    """A message of ours left over the open channel; it may have to leave again."""
+    """A message of this device left over the open channel; it may have to be sent again."""
 
     key: int
 
 
 class MessageAccepted(msgspec.Struct, frozen=True):
-    """The gateway has a message of ours: it is safe there."""
+    """The gateway has acknowledged a message of this device: it is safe there."""
 
     key: int
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """The gateway has it and will not act on it."""
+    """The gateway has a message of this device and will not act on it."""
 
     key: int
     refusal: Refusal
 
 
 class RequestAnswered(msgspec.Struct, frozen=True):
-    """The answer to a request of ours came in time."""
+    """The answer to a request of this device came in time."""
 
     key: int
     message: Message
 
 
 class TimedOut(msgspec.Struct, frozen=True):
-    """The answer to a request of ours did not come in time."""
+    """The answer to a request of this device did not come in time."""
 
     key: int
 
 
 class Gathered(msgspec.Struct, frozen=True):
-    """What many have answered, by device and in the order in which it came."""
+    """The answers of many devices to one request, by device, in the order in which they came."""
 
     key: int
     replies: dict[str, Message]
     missing: tuple[str, ...] | None
-    """Who was asked and has not answered; None: the gateway has not said who was asked."""
+    """The devices that were asked and have not answered; None if the gateway has not said which
+    were asked."""
     complete: bool
-    """Whether it ended before its deadline."""
+    """Whether the collecting ended before its deadline."""
 
 
 RequestOutcome: TypeAlias = RequestAnswered | TimedOut | Gathered
-"""How a request of the moment has ended."""
+"""The end of a request without a named callback."""
 
 
 class Looked(msgspec.Struct, frozen=True):
-    """The gateway answered a look: the best of what there is."""
+    """The gateway's answer to a look at a ranked topic: the best messages."""
 
     key: int
     messages: list[Message]
 
 
 class Retracted(msgspec.Struct, frozen=True):
-    """A message of a ranked topic is not worth showing any more; if the application has `had` it,
-    that is for the application to deal with."""
+    """A message of a ranked topic is no longer worth showing; if the application already `had` it,
+    the application has to remove it from view."""
 
     key: int
     had: bool
 
 
 class Withdrawn(msgspec.Struct, frozen=True):
-    """A topic's publisher will send no more to it."""
+    """The publisher of a topic will send no more messages to it."""
 
     topic: str
 
 
 class Lapsed(msgspec.Struct, frozen=True):
-    """A message came, or came to its turn, after its deadline: the application does not get it."""
+    """A message's deadline passed before its turn came: the application does not get it."""
 
     message: Message
 
 
 class Decided(msgspec.Struct, frozen=True):
-    """What was decided about a claim or a group message of ours."""
+    """A decision about a claim or a group message of this device."""
 
     key: int
     decision: GroupDecision
@@ -99,7 +100,7 @@ class LinksWanted(msgspec.Struct, frozen=True):
 
 
 class LinkSpent(msgspec.Struct, frozen=True):
-    """A link has reached a limit of what we send, and is not to be used before that has passed."""
+    """A link has reached a limit of what this device sends, and is not used before `until`."""
 
     channel: int
     link: str
@@ -107,13 +108,14 @@ class LinkSpent(msgspec.Struct, frozen=True):
 
 
 class StreamStirred(msgspec.Struct, frozen=True):
-    """Something about a stream is different: more has come, there is room, or it has ended."""
+    """A stream has changed: more data has come, there is room to write, or it has ended."""
 
     key: int
 
 
 class Fetched(msgspec.Struct, frozen=True):
-    """The body of a message that was pulled has come; without one, the reason why not."""
+    """The body of a message that was left at the gateway has come; None, with the reason, if it has
+    not."""
 
     key: int
     body: bytes | None

@@ -23,22 +23,22 @@ from lasthop.device.session import DeviceSession
 from lasthop.errors import Conflict, NotFound
 
 CHUNK = 256 << 10
-"""Bytes that the application gets at a time at most: each time costs a commit."""
+"""The most bytes that the application gets or writes at a time: each chunk costs a commit."""
 
 
 class StreamDevice(Protocol):
-    """The device that a stream belongs to."""
+    """The methods of a device that its streams use."""
 
     @property
     def codec(self) -> HandleTable: ...
 
     def do(self, act: Callable[[DeviceSession, int], Any]) -> Awaitable[Any]:
-        """Let this happen in the session; returns when it is durable."""
+        """Run `act` with the session, and return its result when its changes are durable."""
         ...
 
 
 class _Stirred:
-    """Waits until something about a stream is different."""
+    """An event that is set whenever a stream changes, for the time of a `with` block."""
 
     def __init__(self, device: StreamDevice, key: int) -> None:
         self._device = device
@@ -54,22 +54,25 @@ class _Stirred:
 
 
 class OutgoingStream:
-    """A stream that this device sends."""
+    """A stream that this device sends: `async with` ends it, or aborts it after an exception."""
 
     def __init__(self, device: StreamDevice, key: int, position: int = 0) -> None:
         self._device = device
         self.key = key
         self.position = position
-        """How many bytes are durable here; after a crash, where to go on."""
+        """The number of bytes that are durable on this device; after a crash, the offset to go on
+        at."""
 
     @property
     def id(self) -> str:
-        """The key in sixteen digits; the gateway gives the stream an id of its own."""
+        """The stream's key in sixteen hexadecimal digits; the gateway gives the stream an id of its
+        own."""
         return f"{self.key:016x}"
 
     async def write(self, data: bytes) -> None:
-        """Send more; returns when it is durable here. It waits while the receiver is behind by a
-        window. Raises Conflict when the stream has been given up by the other side."""
+        """Append data to the stream; return when it is durable on this device. Waits while the
+        receiver is behind by a window. Raises Conflict if the stream is over, or the receiver
+        stopped it."""
         view = memoryview(data)
         with _Stirred(self._device, self.key) as stirred:
             while view:
@@ -81,15 +84,16 @@ class OutgoingStream:
                     await stirred.wait()
 
     async def end(self) -> None:
-        """Everything was written; returns when that is durable here."""
+        """End the stream after all that was written; return when the end is durable on this
+        device."""
         await self._ask(lambda session, _now: session.pieces.outgoing.end(self.key))
 
     async def abort(self, reason: str = "the application gave it up") -> None:
-        """There will be no more, and the receiver is told so."""
+        """Break the stream off, and tell the receiver why."""
         await self._ask(lambda session, _now: session.pieces.outgoing.abort(self.key, reason))
 
     async def closed(self) -> None:
-        """Until the gateway has all of it, and how it ended."""
+        """Wait until the gateway has the whole stream and its end."""
         with _Stirred(self._device, self.key) as stirred:
             while True:
                 stirred.clear()
@@ -119,19 +123,19 @@ class OutgoingStream:
 
 
 class IncomingStream:
-    """A stream that this device receives. A chunk is done when the next one is asked for: after a
-    crash it goes on with the first that was not."""
+    """A stream that this device receives: iterate over its chunks. A chunk is done when the next
+    one is asked for; after a crash the stream goes on with the first chunk that was not done."""
 
     def __init__(self, device: StreamDevice, key: int) -> None:
         self._device = device
         self.key = key
         self.position = 0
-        """The offset of the chunk that was last handed out, or of the first to come."""
+        """The offset of the chunk that was last returned, or of the first to come."""
         self._next: int | None = None
 
     @property
     def id(self) -> str:
-        """The short form of its message's id."""
+        """The short form of the id of the message that opened the stream."""
         return f"{self.key:016x}"
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -139,7 +143,8 @@ class IncomingStream:
             yield chunk
 
     async def read(self, most: int = CHUNK) -> bytes | None:
-        """The next bytes; `None` at the end. Raises Conflict when the sender has given it up."""
+        """Return the next bytes, `most` at most; None at the end. Raises Conflict if the sender
+        broke the stream off."""
         with _Stirred(self._device, self.key) as stirred:
             while True:
                 stirred.clear()
@@ -156,7 +161,7 @@ class IncomingStream:
                 await stirred.wait()
 
     async def stop(self, reason: str = "the application wants no more") -> None:
-        """Get no more of it; the sender is told."""
+        """Receive no more of the stream, and tell the sender why."""
         await self._device.do(lambda session, _now: session.pieces.incoming.stop(self.key, reason))
 
 

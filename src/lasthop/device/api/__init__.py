@@ -1,1 +1,2 @@
-"""What an application can do with a device, by subject: `client.Device` is all of it."""
+"""The methods of a device that an application calls, by subject: `client.Device` has all of
+them."""

@@ -1,4 +1,5 @@
-"""What all of a device's API stands on: its turns, its contact, and who waits for what."""
+"""The base of the device's API: its session's turns, its contact, and the handles that callers
+hold."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ T = TypeVar("T")
 
 
 class DeviceApi:
-    """A device, as far as what it offers needs it. `client` opens and closes it."""
+    """The parts of a device that every subject of its API needs. `client` opens and closes them."""
 
     _clock: Clock
     _contact: Contact
@@ -35,19 +36,21 @@ class DeviceApi:
         self._ended = asyncio.Event()
 
     async def do(self, act: Callable[[DeviceSession, int], Any]) -> Any:
-        """Let something happen in the session, and return what it returned when it is durable."""
+        """Run `act` with the session and the time, and return its result when its changes are
+        durable. Raises Conflict if the device is not open."""
         self.opened()
         return await self._turns.ask(act)
 
     def happen(self, act: Callable[[DeviceSession, int], Any]) -> None:
-        """Let something happen in the session before long."""
+        """Run `act` with the session and the time soon, without waiting for it."""
         self._turns.post(act)
 
     async def enqueue(
         self, act: Callable[[DeviceSession, Micros], int], note: Callable[[int], T]
     ) -> T:
-        """Let this queue something; returns when that is durable here. `note` gets the key at once,
-        before anything is told of it, and makes the result of it."""
+        """Run `act`, which queues a message and returns its key; return when the message is durable
+        on this device. `note` gets the key before any event of the message is reported, and its
+        result is returned."""
         self.opened()
         queued: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
@@ -64,17 +67,18 @@ class DeviceApi:
         return await queued
 
     async def post(self, draft: Draft) -> MessageHandle:
-        """Send what `compose` has made."""
+        """Queue a draft made by `compose`; return its handle when the message is durable on this
+        device."""
         return await self.enqueue(draft.queue, self.codec.queued)
 
     async def ask(self, draft: Draft) -> tuple[MessageHandle, asyncio.Future[Any]]:
-        """Send a request (see `compose`). The future gets its one outcome; cancelled, it lets go
-        whatever comes."""
+        """Queue a request made by `compose`. The future gets the request's one outcome; cancelling
+        it gives the request up, and a later answer is dropped."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
         handle = await self.enqueue(draft.queue, lambda key: self.codec.queued(key, future))
         key = handle.key
-        # The session's own clock can be set back; nobody waits longer for that.
+        # The session's own clock can be set back; the caller must not wait longer because of that.
         seconds = (draft.headers.reply_within or 0) / 1000
         alarm = loop.call_later(
             seconds, self._turns.post, lambda session, _: session.requests.time_out(key)
@@ -90,7 +94,8 @@ class DeviceApi:
         return handle, future
 
     def opened(self) -> SessionRunner:
-        """The open device's inbox and session. Raises what ended the device, or Conflict."""
+        """Return the open device's inbox and session. Raises the error that ended the device, or
+        Conflict if it is not open."""
         if self._error is not None:
             raise self._error
         if self._runner is None or self._ended.is_set():
@@ -98,7 +103,8 @@ class DeviceApi:
         return self._runner
 
     def background(self, work: Awaitable[None]) -> None:
-        """Run something for as long as the device lives; what it raises ends the device."""
+        """Run an awaitable until it ends or the device is closed; an exception that it raises ends
+        the device."""
         task = asyncio.ensure_future(self._watched(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -110,23 +116,23 @@ class DeviceApi:
             self._fail(error)
 
     def _fail(self, error: BaseException) -> None:
-        """The device cannot go on."""
+        """Close the device because of an error that it cannot recover from."""
         raise NotImplementedError
 
     def speak_by(self, preferences: Preferences) -> None:
-        """Speak over the link that these make the best one."""
+        """Send over the link that these preferences make the best one."""
         self._contact.prefer(preferences)
 
     def now(self) -> Micros:
-        """The time by the device's clock."""
+        """Return the current time of the device's clock, in microseconds."""
         return self._clock.now()
 
     @property
     def codec(self) -> HandleTable:
-        """Who waits for what."""
+        """The table of handles and of calls that wait for an answer."""
         return self._codec
 
     @property
     def connected(self) -> bool:
-        """Whether the gateway has welcomed this device and is still there."""
+        """Whether the gateway has welcomed this device and the channel is still open."""
         return self._contact.there

@@ -1,4 +1,4 @@
-"""Groups that a device belongs to, and queues that it takes from."""
+"""The device's membership in groups, the queues that it takes from, and its claims."""
 
 from __future__ import annotations
 
@@ -13,29 +13,34 @@ from lasthop.device.message import Message
 
 
 class GroupApi(DeviceApi):
-    """Joins, leaves and claims."""
+    """Methods of `Device` for groups, queues and claims."""
 
     async def join_group(self, name: str) -> MessageHandle:
-        """Belong to a group from now on."""
+        """Join a group; the device gets the messages that are sent to it from now on."""
         return await self.post(compose.membership(f"group:{name}", on=True))
 
     async def leave_group(self, name: str) -> MessageHandle:
-        """Belong to it no longer; what was sent to it before still comes."""
+        """Leave a group; messages that were sent to the group before still come."""
         return await self.post(compose.membership(f"group:{name}", on=False))
 
     async def consume(self, queue: str) -> MessageHandle:
-        """Take messages from a queue, in turn with others who do. They come like any other; one
-        that is not done in the queue's patience goes to somebody else."""
+        """Take messages from a queue, in turn with the other devices that do. They come like any
+        other message; one that is not done within the queue's patience goes to another device."""
         return await self.post(compose.membership(f"queue:{queue}", on=True))
 
     async def stop_consuming(self, queue: str) -> MessageHandle:
-        """Take no more from it."""
+        """Take no more messages from a queue."""
         return await self.post(compose.membership(f"queue:{queue}", on=False))
 
     async def claim(self, message: Message, *, timeout: float | None = None) -> Claim:  # noqa: ASYNC109
-        """Ask to be the one who acts on a message of a group. The answer is final, and asking
-        again, also after a crash, gets the same one. Raises MessageRefused when the message cannot
-        be claimed, or TimeoutError; the claim may be granted all the same then: ask again."""
+        """Ask to be the only device that acts on a message of a group; the result is true if the
+        claim is granted.
+
+        The answer is final: asking again, also after a crash, gets the same one. Raises
+        InvalidRequest if the message is not claimable, MessageRefused if it can be claimed no
+        longer, or TimeoutError after `timeout` seconds; the claim may still be granted then: ask
+        again.
+        """
         answer: asyncio.Future[Claim] = asyncio.get_running_loop().create_future()
         key = await self.enqueue(
             compose.claim(message).queue, lambda key: self.codec.claiming(key, answer)
@@ -47,6 +52,6 @@ class GroupApi(DeviceApi):
             self.codec.stop_claiming(key)
 
     def on_settled(self, callback: Callable[[str, Settlement], None]) -> None:
-        """Call this when it is decided what becomes of an atomic or claimable message of ours that
-        nobody here holds a handle of."""
+        """Set the function that is called with the id and the settlement of an atomic or claimable
+        message sent by this device, if the application no longer holds its handle."""
         self.codec.on_settled = callback

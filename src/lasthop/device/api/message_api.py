@@ -1,4 +1,4 @@
-"""Messages from the application, and what it says of itself."""
+"""Sending messages and requests, and reporting the device's context and reads."""
 
 from __future__ import annotations
 
@@ -16,25 +16,29 @@ from lasthop.device.session_events import Gathered
 
 
 class MessageApi(DeviceApi):
-    """Sends, asks and answers."""
+    """Methods of `Device` that send messages, requests, answers and reports."""
 
     def on_refused(self, callback: Callable[[str, Refusal], None]) -> None:
-        """Call this with the id and the reason when the gateway refuses a message that nobody here
-        holds a handle of."""
+        """Set the function that is called with the id and the reason when the gateway refuses a
+        message whose handle the application no longer holds."""
         self.codec.on_refused = callback
 
     async def send(
         self, target: str, body: bytes | str, **options: Unpack[Options]
     ) -> MessageHandle:
-        """Send to `device:NAME`, `user:NAME`, `topic:NAME`, `service:NAME`, `group:NAME`,
-        `queue:NAME` or `app:`. Returns when the message is durable here; the handle tells the
-        rest."""
+        """Send a message to `device:NAME`, `user:NAME`, `topic:NAME`, `service:NAME`, `group:NAME`,
+        `queue:NAME` or `app:` (every device of the app).
+
+        Returns when the message is durable on this device, connected or not; the handle reports the
+        rest. Raises InvalidRequest if the target or an option is invalid, TooLarge if the message
+        never fits, and Overloaded if the outbox is full.
+        """
         return await self.post(compose.message(target, body, **options))
 
     async def publish(
         self, topic: str, body: bytes | str, **options: Unpack[Options]
     ) -> MessageHandle:
-        """Send to everyone who has subscribed to a topic."""
+        """Send a message to every device that has subscribed to a topic; see `send`."""
         return await self.post(compose.message(f"topic:{topic}", body, **options))
 
     async def request(
@@ -45,8 +49,12 @@ class MessageApi(DeviceApi):
         timeout: float,  # noqa: ASYNC109
         **options: Unpack[Options],
     ) -> Message:
-        """Send, and wait for the answer: there is one, or a TimeoutError, never both. Raises
-        MessageRefused when the gateway does not take it."""
+        """Send a request and return its answer. The request is not delivered any more after
+        `timeout` seconds, and an answer that comes later is dropped.
+
+        Raises TimeoutError if no answer came in time, MessageRefused if the gateway refuses the
+        request, and the errors of `send`.
+        """
         within = round(timeout * SECOND)
         draft = compose.message(target, body, reply_within=within, **options)
         answer: Message = await (await self.ask(draft))[1]
@@ -61,9 +69,12 @@ class MessageApi(DeviceApi):
         most: int | None = None,
         **options: Unpack[Options],
     ) -> Gathered:
-        """Ask everyone of a topic, a user or the app, and wait until all have answered, or `most`
-        have, or the time is up. Each device counts once; `missing` names those that have not
-        answered."""
+        """Ask every device of a topic, a user or the app, and collect their answers.
+
+        Returns when all have answered, when `most` have, or after `timeout` seconds. Each device
+        counts once; `missing` in the result names the devices that have not answered. Raises
+        MessageRefused and the errors of `send`.
+        """
         expects = Expectation(gather=True, most=most)
         within = round(timeout * SECOND)
         draft = compose.message(target, body, reply_within=within, expects=expects, **options)
@@ -73,16 +84,17 @@ class MessageApi(DeviceApi):
     async def reply(
         self, message: Message, body: bytes | str, **options: Unpack[Options]
     ) -> MessageHandle:
-        """Answer a message. Raises Expired when nobody waits any more."""
+        """Answer a message. Raises Expired if its sender no longer waits for the answer, and the
+        errors of `send`."""
         return await self.post(compose.reply(message, body, self.now(), **options))
 
     async def report(self, **context: object) -> MessageHandle:
-        """Say where the user is and what they do (`city="oslo"`, `activity="meeting"`):
-        subscriptions that depend on it follow. It replaces the last report."""
+        """Report the user's context (`city="oslo"`, `activity="meeting"`); subscriptions that
+        depend on it follow. The report replaces the last one."""
         return await self.report_context(context)
 
     async def report_context(self, report: Mapping[str, object]) -> MessageHandle:
-        """Say how the device is: battery, place, links. It replaces the last report."""
+        """Report the device's context: battery, place, links. The report replaces the last one."""
         return await self.post(compose.context(report))
 
     async def report_read(
@@ -93,6 +105,7 @@ class MessageApi(DeviceApi):
         count: int = 1,
         queue_size: int = -1,
     ) -> MessageHandle:
-        """Say that the user has read a message, or `count` of a topic of `queue_size` there."""
+        """Report that the user has read a message, or `count` messages of `topic`, of the
+        `queue_size` that were there (-1: unknown)."""
         draft = compose.read(read=message, topic=topic, count=count, queue_size=queue_size)
         return await self.post(draft)

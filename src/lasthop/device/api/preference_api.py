@@ -1,4 +1,5 @@
-"""Which links a device uses and what it may spend, and why it did what it did."""
+"""The device's preferences about links and spending, and explanations of what was decided by
+them."""
 
 from __future__ import annotations
 
@@ -15,14 +16,18 @@ from lasthop.device.session import DeviceSession
 
 
 class PreferenceApi(DeviceApi):
-    """Wishes, and what came of them."""
+    """Methods of `Device` that set preferences and explain their effect."""
 
     async def prefer(
         self, preferences: Preferences, *, sending: Preferences | None = None
     ) -> MessageHandle:
-        """Say which links to use, when not to be disturbed, and what may be spent. The gateway
-        keeps to it for what it sends us, and so do we for what we send, in this life and later
-        ones; each counts what it sends itself. With `sending` that is wished for otherwise."""
+        """Set which links to use, when not to disturb the user, and what may be spent.
+
+        The gateway obeys the preferences for messages to this device, and the device for messages
+        that it sends, also after a restart; each counts its own spending. `sending` sets other
+        preferences for the messages that this device sends. Returns when the preferences are
+        durable on this device.
+        """
         ours = preferences if sending is None else sending
         draft = compose.preferences(preferences)
 
@@ -36,8 +41,9 @@ class PreferenceApi(DeviceApi):
         return handle
 
     async def explain(self, message: MessageHandle | str) -> Explanation | None:
-        """Why a message that we sent, by its handle or its id, went over a link or waits. None:
-        without wishes nothing is decided, and what was decided long ago is forgotten."""
+        """Return why a message that this device sent, given by handle or id, went over its link or
+        waits. None if the device has no preferences, or the decision is too old to be
+        remembered."""
         key = message.key if isinstance(message, MessageHandle) else int(message, 16)
         found: Explanation | None = await self.do(
             lambda session, _now: session.preferences.explain(key)
@@ -45,19 +51,21 @@ class PreferenceApi(DeviceApi):
         return found
 
     async def held_back(self) -> list[Explanation]:
-        """Messages that we sent and that wait for a link or a limit, the oldest first."""
+        """Return explanations of the messages of this device that wait for a link or a limit, the
+        oldest first."""
         found: list[Explanation] = await self.do(
             lambda session, _now: session.preferences.held_back()
         )
         return found
 
     async def spending(self) -> list[BudgetMeter]:
-        """What is used of each limit on what we send, in its present period."""
+        """Return how much of each limit on this device's sending is used in its present period."""
         meters: list[BudgetMeter] = await self.do(
             lambda session, now: session.preferences.spending(now)
         )
         return meters
 
     def on_links_wanted(self, callback: Callable[[tuple[str, ...]], None]) -> None:
-        """Call this with links, the best first, when messages wait for one of them to come up."""
+        """Set the function that is called with the names of links, the best first, when messages
+        wait for one of them to come up."""
         self.codec.on_links_wanted = callback

@@ -1,4 +1,4 @@
-"""What a device does for others, and who does something for it."""
+"""Services that a device offers to others, and finding the services of others."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from lasthop.wire.hop.services import Offers, Question, Service, decode_offers
 
 
 class ServiceApi(DeviceApi):
-    """Offers and finds services."""
+    """Methods of `Device` that offer and find services."""
 
     async def offer(self, service: Service) -> MessageHandle:
-        """Let everyone of the app find a service of this device, and send it requests by
-        `service:NAME`: until `withdraw`, or the device is removed."""
+        """Offer a service: devices of the app find it and send it requests by `service:NAME`, until
+        `withdraw` or the removal of this device. Raises InvalidRequest if the description is
+        invalid."""
         return await self.post(compose.offer(service))
 
     async def withdraw(self, name: str) -> MessageHandle:
-        """Offer it no longer."""
+        """Offer a service of this device no longer."""
         return await self.post(compose.withdrawal(name))
 
     async def find(
@@ -28,7 +29,8 @@ class ServiceApi(DeviceApi):
         operation: str = "",
         timeout: float = 10.0,  # noqa: ASYNC109
     ) -> Offers:
-        """The services of this name (and version: `pricing@2`), or with this operation, or all."""
+        """Return the services of this name (and version: `pricing@2`), or with this operation, or
+        all. Raises TimeoutError after `timeout` seconds."""
         wanted = Question(name, operation)
         answer = await (await self.ask(compose.question(wanted, round(timeout * SECOND))))[1]
         return decode_offers(answer.body)

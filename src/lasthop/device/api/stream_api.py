@@ -1,4 +1,4 @@
-"""Streams, and bodies that are pulled."""
+"""Opening and reading streams, and fetching bodies that were left at the gateway."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ from lasthop.device.streams import IncomingStream, OutgoingStream
 
 
 class StreamApi(DeviceApi):
-    """Opens and reads streams."""
+    """Methods of `Device` that open and read streams and fetch bodies."""
 
     async def open_stream(self, target: str, **options: Unpack[Options]) -> OutgoingStream:
         """Open a stream to `device:NAME`, or to `publisher:`, where it is fetched over REST.
-        Returns when that is durable here."""
+        Returns when the stream is durable on this device. Raises InvalidRequest for another target,
+        or for options that only a message can have (`expires_in`, `reliability`, `rank`,
+        `delay_tolerance`)."""
         headers = compose.stream(target, **options).headers
         key: int = await self.do(lambda session, now: session.pieces.open_stream(now, headers))
         return OutgoingStream(self, key)
 
     async def outgoing_streams(self) -> list[OutgoingStream]:
-        """Streams of ours that the gateway may not have to the end; after a crash they go on where
-        they are (`position`)."""
+        """Return the streams of this device that it has not ended; after a crash go on writing at
+        their `position`."""
         found = await self.do(lambda session, _now: session.pieces.outgoing.states())
         return [
             OutgoingStream(self, key, state.position)
@@ -34,17 +36,18 @@ class StreamApi(DeviceApi):
         ]
 
     def stream(self, message: Message | int) -> IncomingStream:
-        """The stream that a message has opened, by the message or its key."""
+        """Return the stream that a message has opened, given the message or its key."""
         return IncomingStream(self, message if isinstance(message, int) else message.key)
 
     async def incoming_streams(self) -> list[IncomingStream]:
-        """Streams that the application has not had to the end."""
+        """Return the streams that the application has not read to the end."""
         keys = await self.do(lambda session, _now: session.pieces.incoming.open_keys())
         return [IncomingStream(self, key) for key in keys]
 
     def on_stream(self, reader: Callable[[IncomingStream], Awaitable[None]]) -> None:
-        """Let this coroutine function read every stream that comes in, each in a task of its own;
-        also those that an earlier life has not had to the end."""
+        """Read every incoming stream with a coroutine function, each in a task of its own; also the
+        streams that were not read to the end before a restart. An exception of the reader ends the
+        device."""
         self.opened()
         started: set[int] = set()
 
@@ -65,8 +68,8 @@ class StreamApi(DeviceApi):
         self.background(begin_all())
 
     async def fetch(self, message: Message) -> bytes:
-        """The body of a message; if it was left with the gateway, it is pulled now. Ask before the
-        message is done. Raises Conflict when it is not to be had any more."""
+        """Return the body of a message, fetching it now if it was left at the gateway. Call this
+        before the message is done. Raises Conflict if the body is no longer available."""
         if message.pull_size is None:
             return message.body
         answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()

@@ -1,4 +1,4 @@
-"""Topics: subscribing to them, and reading the best of what they have."""
+"""Subscribing to topics, and reading the best messages of ranked topics."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from lasthop.device.message import Message
 
 
 class TopicApi(DeviceApi):
-    """Subscribes and reads."""
+    """Methods of `Device` that subscribe to topics and read ranked topics."""
 
     async def subscribe(self, topic: str, **options: Unpack[SubscriptionOptions]) -> MessageHandle:
-        """Ask for what is published to a topic from now on. With wishes (`max`, `threshold`,
-        `mode` ...) it is a ranked topic: see `read`."""
+        """Subscribe to a topic, or to the topics of a pattern. With any option but `xpath` (`max`,
+        `threshold`, `mode` ...) the topic is a ranked one: see `read`."""
         return await self.post(compose.subscription(topic, on=True, **options))
 
     async def unsubscribe(self, topic: str) -> MessageHandle:
-        """Ask for no more of it."""
+        """End the subscription to a topic."""
         return await self.post(compose.subscription(topic, on=False))
 
     async def read(
@@ -33,13 +33,14 @@ class TopicApi(DeviceApi):
         timeout: float = 5.0,  # noqa: ASYNC109
         automatic: bool = True,
     ) -> list[Message]:
-        """The best `n` unread messages of a ranked topic, best first; without `n` as many as the
-        subscription's Max allows.
+        """Return the best `n` unread messages of a ranked topic, best first; without `n` as many as
+        the subscription's `max` allows.
 
-        In contact these are the best that there are, here or at the gateway. Without contact, or
-        when the gateway does not answer in time, the best of what is here. Each message is done
-        when it is returned; with `automatic` off only `done` finishes it, and what was not done
-        comes again after a crash, as one of the `messages`.
+        If connected, these are the best on this device and at the gateway; if not, or if the
+        gateway does not answer within `timeout` seconds, the best on this device. A message is done
+        when it is returned. If `automatic` is False, a message is done only when the application
+        calls `done`; one that was not done comes again after a crash, as one of `messages`. Raises
+        MessageRefused if the gateway refuses the question.
         """
         self.opened()
         messages: list[Message] | None = None
@@ -53,7 +54,8 @@ class TopicApi(DeviceApi):
         return messages
 
     async def _look(self, topic: str, n: int | None, seconds: float) -> list[Message] | None:
-        """Ask the gateway; None if there was no answer, and nothing here has been read yet."""
+        """Ask the gateway for the best messages; None if it did not answer and nothing was read on
+        the device."""
         answer: asyncio.Future[list[Message]] = asyncio.get_running_loop().create_future()
         key = await self.enqueue(
             lambda session, now: session.ranked.look(topic, n, now),
@@ -73,17 +75,17 @@ class TopicApi(DeviceApi):
                 self.happen(lambda session, _now: session.ranked.stop_looking(key))
 
     async def unread(self, topic: str) -> int:
-        """How many messages of a ranked topic wait here to be read."""
+        """Return the number of unread messages of a ranked topic on this device."""
         count = await self.do(lambda session, _now: session.ranked.unread(topic))
         assert isinstance(count, int)
         return count
 
     def on_retracted(self, callback: Callable[[str, bool], None]) -> None:
-        """Call this with the id of a message of a ranked topic that is not worth reading any more,
-        or of a message that somebody else has claimed, and with whether the application has had
-        it: then what is shown of it is better removed. What it has not had is gone by itself."""
+        """Set the function that is called with the id of a message that is no longer worth showing
+        (its rank fell, or another device claimed it), and with whether the application already got
+        it. If so, the application should remove it from view; otherwise it is removed here."""
         self.codec.on_retracted = callback
 
     def on_withdrawn(self, callback: Callable[[str], None]) -> None:
-        """Call this with a topic whose publisher will send no more to it."""
+        """Set the function that is called with a topic when its publisher has withdrawn it."""
         self.codec.on_withdrawn = callback

@@ -1,6 +1,7 @@
-"""Ways to talk, over any payload: send, call, futures, callbacks, conversations, subscribe/notify.
+"""Patterns of communication over any payload: send, call, futures, callbacks, conversations,
+subscribe and notify.
 
-`exchange.Exchange` is where an application begins. It speaks through a `binding` (JSON, text,
-bytes, XML ...), hands over what is `received`, and leaves the sorting of what comes in to the
+Applications start with `exchange.Exchange`. It encodes and decodes through a `binding` (JSON, text,
+bytes, XML ...), hands `received` messages to handlers, and leaves sorting incoming messages to the
 device's one `switchboard`.
 """

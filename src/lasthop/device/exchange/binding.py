@@ -1,7 +1,7 @@
-"""From values to bytes and back: what an exchange needs to know of a payload.
+"""From values to bytes and back: how an exchange encodes and decodes payloads.
 
-A binding is told the peer, so that it can choose what that peer likes best, and remember what went
-before where a format learns from it.
+A binding is told the peer, so that it can choose the encoding that the peer prefers, and remember
+what a format learned from earlier messages.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ T = TypeVar("T")
 
 
 class Content(NamedTuple):
-    """A payload as it travels."""
+    """An encoded payload, with the headers that belong to it."""
 
     content_type: str
     body: bytes
     headers: tuple[tuple[str, str], ...] = ()
-    """What the other side's binding has to know besides."""
+    """Headers that the binding at the other end needs in order to decode the body."""
 
 
 class Binding(Protocol[T]):
-    """One type of payload."""
+    """Encodes and decodes payloads of one type for an exchange."""
 
     def encode(self, value: T, peer: str) -> Content:
-        """Write a value for a peer: `device:NAME`, a topic, a service."""
+        """Encode a value for a peer: `device:NAME`, a topic, a service."""
         ...
 
     def decode(self, content: Content, peer: str) -> T:
-        """Read what a peer wrote; raises a Rejected."""
+        """Decode what a peer sent. Raises Rejected (or a subclass) if that is not possible."""
         ...
 
     def takes(self, content_type: str) -> bool:
-        """Whether it reads this type."""
+        """Whether the binding can decode bodies of this content type."""
         ...
 
     def refusal_of(self, error: Exception) -> Rejected | None:
@@ -45,18 +45,18 @@ class Binding(Protocol[T]):
         ...
 
     def decline(self, error: Rejected, peer: str) -> Content | None:
-        """An answer that says why there is none, if payloads of this type have a way to say so;
-        `decode` raises it at the other end."""
+        """Return an answer that carries an error, which `decode` raises at the other end; None if
+        payloads of this type have no form for errors."""
         ...
 
 
 def essence(content_type: str) -> str:
-    """A content type without its parameters."""
+    """Return a content type without its parameters, in lower case."""
     return content_type.partition(";")[0].strip().lower()
 
 
 class Plain:
-    """What has no way of its own to decline."""
+    """Base of bindings whose payloads have no form of their own for errors."""
 
     def refusal_of(self, error: Exception) -> Rejected | None:
         return error if isinstance(error, Rejected) else None
@@ -66,7 +66,7 @@ class Plain:
 
 
 class Bytes(Plain):
-    """Bytes as they are."""
+    """The binding for bytes, which are sent unchanged; it takes every content type."""
 
     def __init__(self, content_type: str = "application/octet-stream") -> None:
         self._content_type = content_type
@@ -82,7 +82,7 @@ class Bytes(Plain):
 
 
 class Text(Plain):
-    """Text in UTF-8."""
+    """The binding for text, which is sent in UTF-8."""
 
     def encode(self, value: str, peer: str) -> Content:
         return Content("text/plain; charset=utf-8", value.encode())
@@ -98,8 +98,8 @@ class Text(Plain):
 
 
 class Json(Plain, Generic[T]):
-    """Anything that msgspec knows as JSON: structs, dataclasses, dictionaries. What comes in is
-    checked against the type."""
+    """The binding for JSON of every type that msgspec supports: structs, dataclasses, dictionaries.
+    Incoming bodies are checked against the type."""
 
     @overload
     def __init__(self: Json[Any]) -> None: ...

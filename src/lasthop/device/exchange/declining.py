@@ -1,4 +1,4 @@
-"""An answer that is none: whoever was asked will not, or cannot, and says why."""
+"""Declining a request: the receiver answers with a reason instead of a value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from lasthop.wire.hop.services import DECLINED_TYPE
 
 
 class Declined(Rejected):
-    """Who was asked declined. Raise it in a handler to decline; `reason` is a word for machines."""
+    """The receiver of a request declined it. Raise it in a handler to decline; `reason` is a word
+    for machines, `detail` a sentence for people."""
 
     code = "declined"
 
@@ -30,24 +31,25 @@ class _Declined(msgspec.Struct, omit_defaults=True):
 
 
 def encode(error: Declined) -> bytes:
-    """As it travels."""
+    """Return the reason for declining as the body of an answer."""
     return msgspec.json.encode(_Declined(error.reason, error.detail))
 
 
 def as_declined(error: Rejected) -> Declined:
-    """Any refusal in the words of an answer."""
+    """Return any refusal as a `Declined`; its code becomes the reason."""
     return error if isinstance(error, Declined) else Declined(error.code, str(error))
 
 
 async def decline(device: ExchangeDevice, message: Message, error: Declined) -> None:
-    """Tell who waits for an answer that there is none, if they still do."""
+    """Answer a message with the reason for declining, unless its sender no longer waits for an
+    answer."""
     now = device.now()
     with suppress(Expired):
         await device.post(compose.reply(message, encode(error), now, content_type=DECLINED_TYPE))
 
 
 def declined(message: Message) -> Declined | None:
-    """What an answer says against its request, if it is such an answer."""
+    """Return the reason that an answer gives for declining; None for any other message."""
     if message.headers.content_type != DECLINED_TYPE:
         return None
     try:

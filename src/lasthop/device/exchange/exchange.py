@@ -1,11 +1,10 @@
-"""One small way to talk, over any payload.
+"""Sending, calling and answering with values of one type, over any payload.
 
     orders = Exchange(device, Json(Order))
     price = await orders.call("service:pricing", order, operation="price", timeout=5)
 
-What is sent is durable on the device before it leaves. Answers are handed over in the order of the
-requests to the same target; one that does not come holds the others up until its deadline, and no
-longer.
+A request is durable on the device before it leaves. Answers are handed over in the order of the
+requests to the same target; a missing answer delays the others until its deadline at most.
 """
 
 from __future__ import annotations
@@ -45,25 +44,26 @@ T = TypeVar("T")
 
 
 class ServingDevice(ExchangeDevice, Protocol):
-    """A device that can be talked to by name: it has one switchboard for all its exchanges."""
+    """The methods of a device that can be reached by name; one switchboard serves all its
+    exchanges."""
 
     switchboard: ExchangeSwitchboard | None
 
     async def offer(self, service: Service) -> MessageHandle:
-        """Let others find a service."""
+        """Offer a service of this device, so that others find it."""
         ...
 
     async def subscribe(self, topic: str) -> MessageHandle:
-        """Ask for what is published to a topic."""
+        """Subscribe to a topic, or to the topics of a pattern."""
         ...
 
     async def unsubscribe(self, topic: str) -> MessageHandle:
-        """Ask for no more of it."""
+        """End the device's subscription to a topic."""
         ...
 
 
 class Exchange(Generic[T]):
-    """Sends values of one type, and takes them."""
+    """Sends values of one type from a device, and hands incoming ones to handlers."""
 
     def __init__(
         self,
@@ -73,8 +73,13 @@ class Exchange(Generic[T]):
         timeout: float = 30.0,
         ordered: bool = True,
     ) -> None:
-        """`timeout` is in seconds, for requests that do not say otherwise. Not `ordered`, answers
-        are handed over as they come."""
+        """Set up an exchange of a device, without sending anything.
+
+        - `binding`: encodes and decodes the values (`Json(Order)`, `Text()`, `Bytes()`, `Xml()`).
+        - `timeout`: seconds that requests wait for an answer if they name no time of their own.
+        - `ordered`: hand answers over in the order of the requests to the same target; if False, as
+          they come.
+        """
         self._device = device
         self._codec = MessageCodec(binding)
         self._timeout = timeout
@@ -87,8 +92,9 @@ class Exchange(Generic[T]):
     async def send(
         self, target: str, value: T, **send_options: Unpack[SendOptions]
     ) -> MessageHandle:
-        """Send to whom `device.send` sends, or to a callback of a device: `device:NAME#CALLBACK`.
-        Returns when it is durable here."""
+        """Send a value to a target of `Device.send`, or to a callback of a device:
+        `device:NAME#CALLBACK`. Returns the handle when the message is durable on this device.
+        Raises the errors of `Device.send`."""
         return await self._device.post(self._codec.write(target, value, send_options))
 
     async def call(
@@ -99,7 +105,8 @@ class Exchange(Generic[T]):
         timeout: float | None = None,  # noqa: ASYNC109
         **send_options: Unpack[SendOptions],
     ) -> T:
-        """Send, and wait for the answer. Raises TimeoutError, MessageRefused or Declined."""
+        """Send a request and return the value of its answer. Raises TimeoutError if none came in
+        time, MessageRefused if the gateway refused the request, or Declined if the receiver did."""
         return (await self.ask(target, value, timeout=timeout, **send_options)).value
 
     async def ask(
@@ -110,8 +117,8 @@ class Exchange(Generic[T]):
         timeout: float | None = None,  # noqa: ASYNC109
         **send_options: Unpack[SendOptions],
     ) -> Received[T]:
-        """Like `call`, for an answer that may be a question: `ask` it back, or `reply`. Raises what
-        stands in the place of an answer."""
+        """Send a request like `call`, and return the answer as `Received`, which can be answered
+        itself: with `reply`, or with another question by its `ask`. Raises the errors of `call`."""
         pending = await self.begin(target, value, timeout=timeout, **send_options)
         return await self._awaited(pending)
 
@@ -123,7 +130,8 @@ class Exchange(Generic[T]):
         timeout: float | None = None,  # noqa: ASYNC109
         **send_options: Unpack[SendOptions],
     ) -> Pending[T]:
-        """Send, and look for the answer later."""
+        """Send a request and return its pending answer when the request is durable on this
+        device."""
         expects = Expectation(lane=target if self._ordered else "")
         draft = self._codec.write(target, value, send_options, self._within(timeout), expects)
         return await self._begin(draft)
@@ -137,9 +145,13 @@ class Exchange(Generic[T]):
         timeout: float | None = None,  # noqa: ASYNC109
         **send_options: Unpack[SendOptions],
     ) -> MessageHandle:
-        """Send, and let a callback have the answer, or what comes in its place, once. A function is
-        gone with the process; the name of a registered callback is kept with the device's inbox,
-        and gets the outcome in whatever life it comes."""
+        """Send a request and call `callback` once with its outcome: the answer, or a `Received`
+        whose `value` raises the error.
+
+        A function is lost with the process. The name of a registered callback is kept in the
+        device's inbox, and gets the outcome also after a restart. Returns when the request is
+        durable on this device.
+        """
         within = self._within(timeout)
         lane = target if self._ordered else ""
         if isinstance(callback, str):
@@ -160,8 +172,8 @@ class Exchange(Generic[T]):
         most: int | None = None,
         **send_options: Unpack[SendOptions],
     ) -> Replies[T]:
-        """Ask everyone of a topic, a user or the app, until all have answered, or `most` have, or
-        the time is up."""
+        """Ask every device of a topic, a user or the app, and collect their answers until all have
+        answered, or `most` have, or `timeout` seconds have passed."""
         expects = Expectation(gather=True, most=most)
         draft = self._codec.write(target, value, send_options, self._within(timeout), expects)
         gathered: Gathered = await (await self._device.ask(draft))[1]
@@ -178,48 +190,50 @@ class Exchange(Generic[T]):
     async def notify(
         self, topic: str, value: T, **send_options: Unpack[SendOptions]
     ) -> MessageHandle:
-        """Send to everyone who has subscribed to a topic."""
+        """Send a value to every device that has subscribed to a topic."""
         return await self.send(f"topic:{topic}", value, **send_options)
 
-    # Taking.
+    # Receiving.
 
     def register(self, name: str, callback: Handler[T]) -> None:
-        """Let a callback be known by a name, in this life: it takes the outcomes of requests that
-        were sent with the name, in an earlier life as well, and messages for
-        `device:THIS#NAME`."""
+        """Register a callback under a name until the process ends. It gets the outcomes of requests
+        that were sent with the name, also before a restart, and messages to `device:THIS#NAME`.
+        Raises Conflict if the name is taken."""
         self._board.register(name, self._take(callback))
 
     def deregister(self, name: str) -> None:
-        """It is not known any more; what comes for it waits."""
+        """Remove a callback's name; messages for it wait until it is registered again."""
         self._board.deregister(name)
 
     def on_message(self, callback: Handler[T]) -> Handler[T]:
-        """Take what this exchange's binding reads and nobody else is there for. What the callback
-        returns is the answer, if one is wanted. Usable as a decorator."""
+        """Call a handler with every message that the binding can decode and that is for no
+        callback, service or topic. The handler's result is the answer, if the sender wants one.
+        Usable as a decorator."""
         self._board.take_others(Taker(self._codec.binding.takes, self._take(callback)))
         return callback
 
     async def serve(self, service: Service, operations: Mapping[str, Handler[T]]) -> MessageHandle:
-        """Offer a service at the gateway, and answer its operations; the operation "" stands for
-        all others."""
+        """Offer a service at the gateway, and answer its operations with these handlers; the
+        operation "" stands for all others. Raises InvalidRequest if the description is invalid."""
         for name, handler in operations.items():
             self._board.serve(service.name, name, self._take(handler))
         return await self._device.offer(service)
 
     async def subscribe(self, topic: str, callback: Handler[T]) -> MessageHandle:
-        """Take what is published to a topic, or to topics of a pattern."""
+        """Subscribe to a topic, or to the topics of a pattern, and call a handler with what is
+        published."""
         self._board.follow(topic, self._take(callback))
         return await self._device.subscribe(topic)
 
     async def unsubscribe(self, topic: str) -> MessageHandle:
-        """Take no more of it."""
+        """End the subscription to a topic, and remove its handler."""
         self._board.unfollow(topic)
         return await self._device.unsubscribe(topic)
 
-    # Answering; `Received` is the usual way here.
+    # Answering; applications usually call the methods of `Received`.
 
     async def reply(self, to: Received[T], value: T) -> MessageHandle:
-        """Answer a message."""
+        """Answer a received message with a value. Raises Expired if its sender no longer waits."""
         return await self._device.post(self._codec.answer(to.message, value, self._device.now()))
 
     async def ask_back(
@@ -229,13 +243,15 @@ class Exchange(Generic[T]):
         *,
         timeout: float | None = None,  # noqa: ASYNC109
     ) -> Received[T]:
-        """Answer with a question, and wait for what is answered to that."""
+        """Answer a received message with a question, and return the answer to that. Raises Expired
+        if the sender no longer waits, and the errors of `call`."""
         now, within = self._device.now(), self._within(timeout)
         draft = self._codec.answer(to.message, value, now, within, Expectation())
         return await self._awaited(await self._begin(draft))
 
     def receive(self, message: Message) -> Received[T]:
-        """A message of the device as this exchange sees it."""
+        """Return a message of the device with its decoded value, or with the error that stands for
+        it."""
         try:
             return Received(self, message, self._codec.read(message))
         except (Rejected, TimeoutError) as error:
@@ -290,7 +306,8 @@ class Exchange(Generic[T]):
         return received
 
     async def _begin_for(self, draft: Draft, callback: Handler[T]) -> MessageHandle:
-        """Let a function have the outcome; functions are called one after the other."""
+        """Send a request whose outcome goes to a function; functions are called one after the
+        other."""
         if not self._calling:
             self._calling = True
             self._device.background(self._call_back())
@@ -303,7 +320,7 @@ class Exchange(Generic[T]):
     async def _call_back(self) -> None:
         while True:
             callback, done = await self._due.get()
-            if done.exception() is None:  # Otherwise the device has ended.
+            if done.exception() is None:  # An exception means that the device has ended.
                 await self._handle(callback, done.result())
 
     def _take(self, callback: Handler[T]) -> Any:
@@ -319,8 +336,8 @@ class Exchange(Generic[T]):
         return take
 
     async def _handle(self, callback: Handler[T], received: Received[T]) -> None:
-        """Call, and send what is returned. Who waits for an answer hears of a failure; without
-        anybody who does, it ends the device, and the message comes again."""
+        """Call a handler and send its result as the answer. If it fails, the sender is told if it
+        waits for an answer; otherwise the failure ends the device, and the message comes again."""
         message = received.message
         try:
             result: Any = callback(received)
@@ -332,7 +349,7 @@ class Exchange(Generic[T]):
         except Exception as error:
             if message is None or not message.wants_reply:
                 if isinstance(error, Declined):
-                    return  # Nobody waits to hear of it.
+                    return  # The sender waits for no answer that could say so.
                 raise _failed(message, error) from error
             refused = self._codec.binding.refusal_of(error)
             if refused is not None:

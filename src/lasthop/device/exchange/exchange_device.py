@@ -1,4 +1,4 @@
-"""A device as exchanges see it: they need these of its methods, and nothing else of the SDK."""
+"""The methods of a device that exchanges use, and nothing else of the SDK."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from lasthop.device.message import Message
 
 
 class ExchangeDevice(Protocol):
-    """Whoever sends and takes messages for exchanges; `client.Device` does."""
+    """The device that sends and receives messages for exchanges; `client.Device` is one."""
 
     def now(self) -> Micros:
-        """The time by the device's clock."""
+        """Return the current time of the device's clock, in microseconds."""
         ...
 
     def background(self, work: Awaitable[None]) -> None:
-        """Run something for as long as the device lives."""
+        """Run an awaitable until it ends or the device is closed."""
         ...
 
     async def post(self, draft: Draft) -> MessageHandle:
-        """Send what `compose` has made."""
+        """Queue a draft made by `compose`; return its handle when it is durable."""
         ...
 
     async def ask(self, draft: Draft) -> tuple[MessageHandle, asyncio.Future[Any]]:
-        """Send a request; the future gets its one outcome."""
+        """Queue a request; the future gets the request's one outcome."""
         ...
 
     def messages(self, *, automatic: bool = True) -> AsyncGenerator[Message, None]:
-        """Messages in order; without `automatic` only `finish` ends one."""
+        """Yield messages in order; if `automatic` is False, only `finish` ends a message."""
         ...
 
     def finish(self, message: Message) -> None:
-        """The application is done with a message."""
+        """Say that the application is done with a message."""
         ...
 
     def lapse(self, message: Message) -> None:
-        """The application had not looked at a message when its deadline passed."""
+        """Say that the deadline of a message passed before the application looked at it."""
         ...

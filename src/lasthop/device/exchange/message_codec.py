@@ -1,4 +1,4 @@
-"""Between values and messages: what an exchange sends, and what it makes of what comes."""
+"""From values to messages and back, with the headers that exchanges use."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ T = TypeVar("T")
 
 
 class SendOptions(TypedDict, total=False):
-    """What can be said of anything that an exchange sends."""
+    """Options of every message that an exchange sends; each has a default."""
 
     operation: str
-    """What is asked of the receiver."""
+    """The operation of the receiver's service that is asked for."""
     sender: str
-    """The name of a callback registered here, where the receiver may send at any later time."""
+    """The name of a callback registered here, to which the receiver may send at any later time."""
     priority: int
     title: str
     expires_in: float
@@ -34,7 +34,7 @@ class SendOptions(TypedDict, total=False):
 
 
 class MessageCodec(Generic[T]):
-    """Writes and reads for one binding."""
+    """Makes drafts from values, and values from messages, with one binding."""
 
     __slots__ = ("binding",)
 
@@ -49,7 +49,8 @@ class MessageCodec(Generic[T]):
         within: Micros | None = None,
         expects: Expectation | None = None,
     ) -> Draft:
-        """A message for a target, or for a callback of a device: `device:NAME#CALLBACK`."""
+        """Return the draft of a message to a target, or to a callback of a device:
+        `device:NAME#CALLBACK`. With `within` it is a request."""
         target, _, callback = target.partition("#")
         content = self.binding.encode(value, target)
         headers = dict(send_options.get("headers", {})) | dict(content.headers)
@@ -78,22 +79,24 @@ class MessageCodec(Generic[T]):
         within: Micros | None = None,
         expects: Expectation | None = None,
     ) -> Draft:
-        """The answer to a message. Raises Expired when nobody waits for it any more."""
+        """Return the draft of the answer to a message. Raises Expired if its sender no longer
+        waits."""
         if to is None:
             raise ValueError("nothing came that could be answered")
         content = self.binding.encode(value, to.source or "")
         return _reply(to, content, now, within, expects)
 
     def decline(self, to: Message, error: Rejected, now: Micros) -> Draft:
-        """Why there is no answer, in the payload's own way if it has one. Raises Expired."""
+        """Return the draft of an answer that carries an error, in the payload's own form if it has
+        one. Raises Expired if the sender no longer waits."""
         content = self.binding.decline(error, to.source or "")
         if content is None:
             content = Content(DECLINED_TYPE, encode(as_declined(error)))
         return _reply(to, content, now)
 
     def read(self, message: Message) -> T:
-        """The payload. Raises what stands in its place: a TimeoutError, a MessageRefused, a
-        Declined, or what is wrong with it."""
+        """Return the value of a message. Raises the error that stands for it: TimeoutError,
+        MessageRefused, Declined, or Rejected if the body cannot be decoded."""
         if message.timed_out:
             raise TimeoutError("no answer came in time")
         told = refusal(message)

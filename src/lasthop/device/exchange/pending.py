@@ -1,4 +1,4 @@
-"""Answers to come: one, and those of many."""
+"""Answers that an exchange waits for: of one receiver, and of many."""
 
 from __future__ import annotations
 
@@ -13,35 +13,37 @@ T = TypeVar("T")
 
 
 class Pending(Generic[T]):
-    """An answer to come."""
+    """The answer to a request that has been sent, for later: await its `value`."""
 
     __slots__ = ("future", "handle")
 
     def __init__(self, handle: MessageHandle, future: asyncio.Future[Received[T]]) -> None:
         self.handle = handle
-        """Of the request."""
+        """The handle of the request's message."""
         self.future = future
-        """Of the answer, or of what came in its place."""
+        """The future of the answer, or of the error that stands for it."""
 
     def done(self) -> bool:
-        """Whether it has come, or will not."""
+        """Whether the answer has come, or cannot come any more."""
         return self.future.done()
 
     async def received(self) -> Received[T]:
-        """The answer with all that came along, or what came in its place."""
+        """Wait for the answer with its message; an error is in its `error`, and raised by its
+        `value`."""
         return await asyncio.shield(self.future)
 
     async def value(self) -> T:
-        """The answer. Raises TimeoutError, MessageRefused or Declined."""
+        """Wait for the answer and return its value. Raises TimeoutError, MessageRefused or
+        Declined."""
         return (await self.received()).value
 
     def cancel(self) -> None:
-        """Wait no longer; whatever comes is let go."""
+        """Stop waiting for the answer; if it comes it is dropped."""
         self.future.cancel()
 
 
 class Replies(Generic[T]):
-    """What many have answered."""
+    """The answers of many devices to one request."""
 
     __slots__ = ("complete", "declined", "missing", "values")
 
@@ -53,10 +55,12 @@ class Replies(Generic[T]):
         complete: bool,
     ) -> None:
         self.values = values
-        """By device, in the order in which they came."""
+        """The values that were answered, by device name, in the order in which they came."""
         self.declined = declined
-        """Who answered with a reason not to, or with something else than was expected."""
+        """The errors of devices that declined, or whose answer could not be decoded, by device
+        name."""
         self.missing = missing
-        """Who was asked and has not answered; None: the gateway has not said who was asked."""
+        """The devices that were asked and have not answered; None if the gateway has not said which
+        were asked."""
         self.complete = complete
-        """Whether it ended before the deadline."""
+        """Whether the collecting ended before its deadline."""

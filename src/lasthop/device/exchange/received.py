@@ -1,4 +1,5 @@
-"""What came in, as handlers and callers of an exchange get it: a value, and the way back."""
+"""Received messages as handlers and callers of an exchange get them: a value, and the way to
+answer."""
 
 from __future__ import annotations
 
@@ -12,17 +13,17 @@ from lasthop.wire.hop.services import OPERATION_HEADER
 T = TypeVar("T")
 
 CALLBACK_HEADER = "lasthop-callback"
-"""The name of the receiver's callback that a message is for."""
+"""The header with the name of the receiver's callback that a message is for."""
 
 SENDER_HEADER = "lasthop-sender"
-"""The name of the sender's callback that takes messages at any later time."""
+"""The header with the name of the sender's callback that takes messages at any later time."""
 
 
 class ReplySender(Protocol[T]):
-    """Whoever sends the answers to what was received; an `Exchange` does."""
+    """The object that sends answers to received messages: an `Exchange`."""
 
     async def reply(self, to: Received[T], value: T) -> MessageHandle:
-        """Answer a message."""
+        """Answer a received message with a value."""
         ...
 
     async def ask_back(
@@ -32,13 +33,13 @@ class ReplySender(Protocol[T]):
         *,
         timeout: float | None = None,  # noqa: ASYNC109
     ) -> Received[T]:
-        """Answer with a question, and wait for what is answered to that."""
+        """Answer a received message with a question, and return the answer to that."""
         ...
 
 
 class Received(Generic[T]):
-    """A message, or the outcome of a request. `value` raises what stands in its place: a
-    TimeoutError, a MessageRefused, a Declined."""
+    """A received message, or the outcome of a request. `value` raises the error that stands for a
+    missing value: TimeoutError, MessageRefused or Declined."""
 
     __slots__ = ("_exchange", "_value", "error", "message")
 
@@ -52,25 +53,26 @@ class Received(Generic[T]):
         self._exchange = exchange
         self._value = value
         self.message = message
-        """As the device got it; None when nothing came."""
+        """The message as the device got it; None if nothing came."""
         self.error = error
-        """Why there is no value."""
+        """The error that explains why there is no value; None if there is one."""
 
     @property
     def value(self) -> T:
-        """The payload."""
+        """The decoded payload; raises `error` if there is one."""
         if self.error is not None:
             raise self.error
         return self._value  # type: ignore[return-value]
 
     @property
     def source(self) -> str | None:
-        """The device that sent it: `device:NAME`; None when it came from a publisher."""
+        """The sending device as `device:NAME`; None if the message came from a publisher."""
         return None if self.message is None else self.message.source
 
     @property
     def sender(self) -> str | None:
-        """Where the sender takes messages at any later time, if it said so."""
+        """The address `device:NAME#CALLBACK` to which one may send at any later time; None if the
+        sender gave none."""
         if self.message is None or self.message.source is None:
             return None
         name = self.message.extra.get(SENDER_HEADER)
@@ -78,35 +80,36 @@ class Received(Generic[T]):
 
     @property
     def operation(self) -> str:
-        """What is asked for."""
+        """The operation that the message asks for; empty if it names none."""
         return "" if self.message is None else self.message.extra.get(OPERATION_HEADER, "")
 
     @property
     def topic(self) -> str | None:
-        """The topic it was published to."""
+        """The topic that the message was published to; None if it came through none."""
         return None if self.message is None else self.message.topic
 
     @property
     def wants_reply(self) -> bool:
-        """Whether somebody waits for an answer."""
+        """Whether the sender of the message waits for an answer."""
         return self.message is not None and self.message.wants_reply
 
     @property
     def redelivered(self) -> bool:
-        """The application may have seen it before, in mid-call of a crash."""
+        """Whether the application may have seen the message before a crash."""
         return self.message is not None and self.message.redelivered
 
     async def reply(self, value: T) -> MessageHandle:
-        """Answer."""
+        """Answer the message with a value. Raises Expired if its sender no longer waits."""
         return await self._exchange.reply(self, value)
 
     async def ask(self, value: T, *, timeout: float | None = None) -> Received[T]:  # noqa: ASYNC109
-        """Answer with a question, and wait for what is answered to that."""
+        """Answer the message with a question, and return the answer to that. Raises Expired if the
+        sender no longer waits, TimeoutError, MessageRefused or Declined."""
         return await self._exchange.ask_back(self, value, timeout=timeout)
 
 
 class Asking(Generic[T]):
-    """Returned by a handler: the answer is a question in its turn, and `then` gets its outcome."""
+    """Returned by a handler: its answer is a question, and `then` gets the outcome of that."""
 
     __slots__ = ("then", "timeout", "value")
 
@@ -117,14 +120,14 @@ class Asking(Generic[T]):
         *,
         timeout: float | None = None,
     ) -> None:
-        """`then` is a function, which is gone with the process, or the name of a registered
-        callback."""
+        """Make an answer that is a question; `then` is a function, which is lost with the process,
+        or the name of a registered callback. `timeout` is in seconds."""
         self.value = value
         self.then = then
         self.timeout = timeout
 
 
 Result: TypeAlias = T | Asking[T] | None
-"""What a handler may return: the answer, a question, or nothing."""
+"""What a handler may return: the answer, a question, or None for no answer."""
 
 Handler: TypeAlias = Callable[[Received[T]], Result[T] | Awaitable[Result[T]]]

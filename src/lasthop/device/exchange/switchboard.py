@@ -1,5 +1,6 @@
-"""Sorts what comes in: outcomes and messages for callbacks by name, requests for services,
-notifications of topics, and everything else. A device has one."""
+"""Sorts a device's incoming messages among its exchanges: outcomes and messages for named
+callbacks, requests for services, messages of topics, and all others. A device has one
+switchboard."""
 
 from __future__ import annotations
 
@@ -19,26 +20,27 @@ from lasthop.wire.hop.topics import fits
 log = logging.getLogger("lasthop.device")
 
 MOST_PARKED = 64
-"""Messages of others that wait for somebody to take them in this life."""
+"""The most messages of others that wait for a handler: each is in memory until one is
+registered."""
 
 ANYONE = ""
-"""In place of a callback's name: whoever takes such messages."""
+"""The name that stands for messages that name no callback."""
 
 Take: TypeAlias = Callable[[Message], Awaitable[None]]
-"""Deals with one message."""
+"""A coroutine function that handles one message."""
 
 
 class Taker(NamedTuple):
-    """Somebody who takes messages that are for nobody in particular."""
+    """A handler for messages that are for no callback, service or topic."""
 
     takes: Callable[[str], bool]
-    """By their content type."""
+    """Returns whether the handler takes messages of this content type."""
     take: Take
 
 
 class ExchangeSwitchboard:
-    """Every message of a device goes to one taker, and is done when that returns. What nobody is
-    there for yet waits, and comes first when somebody is."""
+    """Passes every message of a device to one handler; the message is done when the handler
+    returns. A message without a handler waits, and comes first when one is registered."""
 
     def __init__(self, device: ExchangeDevice) -> None:
         self._device = device
@@ -47,42 +49,44 @@ class ExchangeSwitchboard:
         self._topics: dict[str, Take] = {}
         self._anyone: list[Taker] = []
         self._parked: dict[str, deque[Message]] = {}
-        """What waits, by the name of its callback; without a name, for anyone."""
+        """The waiting messages by the name of their callback; `ANYONE` for those that name none."""
         self._catching_up: set[str] = set()
         self._running = False
 
     def register(self, name: str, take: Take) -> None:
-        """What is for this callback goes here."""
+        """Pass messages for a named callback to `take`. Raises Conflict if the name is taken."""
         if name in self._callbacks:
             raise Conflict("a callback of this name is registered", name=name)
         self._callbacks[name] = take
         self._changed(name)
 
     def deregister(self, name: str) -> None:
-        """What comes for it from now on waits until somebody registers it again."""
+        """Remove a callback's name; messages for it wait until it is registered again."""
         self._callbacks.pop(name, None)
 
     def serve(self, service: str, operation: str, take: Take) -> None:
-        """Requests for an operation of a service go here; an empty name stands for the others."""
+        """Pass requests for an operation of a service to `take`; an empty operation stands for all
+        others."""
         self._services[service, operation] = take
         self._changed(ANYONE)
 
     def follow(self, pattern: str, take: Take) -> None:
-        """What is published to a topic, or to topics of this pattern, goes here."""
+        """Pass messages of a topic, or of topics of a pattern, to `take`."""
         self._topics[pattern] = take
         self._changed(ANYONE)
 
     def unfollow(self, pattern: str) -> None:
-        """It does no longer."""
+        """Stop passing on the messages of a topic or pattern."""
         self._topics.pop(pattern, None)
 
     def take_others(self, taker: Taker) -> None:
-        """What is for nobody in particular goes here, if it is of the right type."""
+        """Pass messages for no callback, service or topic to a handler, if it takes their content
+        type."""
         self._anyone.append(taker)
         self._changed(ANYONE)
 
     def _changed(self, name: str) -> None:
-        """Somebody is there: take the device's messages, and what has waited."""
+        """Start to take the device's messages, and those that waited for this name."""
         if not self._running:
             self._running = True
             self._device.background(self._run())
@@ -95,7 +99,7 @@ class ExchangeSwitchboard:
             name = _callback_of(message)
             take = self._taker(name, message)
             if take is None or name in self._catching_up:
-                # Behind what waits already, so that the order is kept.
+                # Put the message behind those that wait already, so that the order is kept.
                 await self._park(name, message)
             else:
                 await self._hand(take, message)
@@ -124,8 +128,9 @@ class ExchangeSwitchboard:
         self._device.finish(message)
 
     async def _park(self, name: str, message: Message) -> None:
-        """Let it wait. Who waits for an answer does not; our own outcomes wait without limit, since
-        the inbox has one."""
+        """Let a message wait for a handler. A request that names no callback is declined instead,
+        since its sender waits; outcomes of our own requests wait without limit, since the inbox has
+        a limit."""
         others = sum(m.request is None for parked in self._parked.values() for m in parked)
         served = message.request is not None or name in self._catching_up
         if not served and (message.wants_reply and not name):

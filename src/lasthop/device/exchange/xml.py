@@ -3,10 +3,10 @@
     exchange = Exchange(device, Xml())
     answer = await exchange.call("device:shop", XmlMessage.from_pairs({"goods": "tea"}))
 
-What a peer reads is learned from what it says along with its messages; until then it gets XML. A
-message that is stored may be cancelled, expire, or come before an earlier one of another lane, so
-each stands for itself: what both ends know beforehand (a profile, from samples or from a schema)
-makes it small, not what went before.
+The types that a peer reads are learned from a header of its messages; until then it gets XML. A
+stored message may be cancelled, expire, or overtake an earlier one of another lane, so each message
+is encoded without reference to earlier ones: a profile that both ends know (made from samples or
+from a schema) makes it small.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ WEFT_MAX: Final = "application/x-weft+max"
 DEFAULT_ACCEPT: Final = (WEFT, XEBU, SOAP_XML)
 
 ACCEPT_HEADER: Final = "lasthop-accept"
-"""The types that the sender reads, best first, between commas; a question mark at the end asks for
-the receiver's."""
+"""The header with the types that the sender reads, best first, between commas; a question mark at
+the end asks for the receiver's types."""
 
 MOST_PEERS = 1000
-"""Peers that are remembered; one that is forgotten gets XML again, and is asked."""
+"""The number of peers that are remembered; a forgotten peer gets XML again, and is asked again."""
 
 MOST_TYPES = 16
 
 
 class _Coding(NamedTuple):
-    """A way to write messages that stand for themselves."""
+    """A way to encode messages that do not depend on earlier ones."""
 
     encoder: Callable[[Profile], MessageEncoder]
     decoder: Callable[[Profile], MessageDecoder]
@@ -82,13 +82,13 @@ _CODINGS: Final[Mapping[str, _Coding]] = {
 
 class _Peer(msgspec.Struct):
     accepts: tuple[str, ...] = ()
-    """Full types, with the profile that is needed."""
+    """The types that the peer reads, each with the profile that it needs."""
     told: bool = False
-    """Whether it knows what we read."""
+    """Whether the peer was told which types we read."""
 
 
 class Xml(Plain):
-    """The binding of an exchange to XML messages."""
+    """The binding of an exchange to XML messages (`XmlMessage`)."""
 
     def __init__(
         self,
@@ -99,10 +99,14 @@ class Xml(Plain):
         understands: Collection[Name] = (),
         roles: Collection[str] = (),
     ) -> None:
-        """`accept` are the types that are read here, best first; those in `assume` are taken to be
-        read by peers that have not said so. `profile` is what both ends know beforehand, for weft.
-        `understands` and `roles` are those of the SOAP node that this is; addressing headers are
-        always understood."""
+        """Choose how XML messages are encoded. Raises InvalidRequest for an unknown type.
+
+        - `accept`: the content types that are read here, best first.
+        - `assume`: types that peers are taken to read before they have named theirs.
+        - `profile`: the names and values that both ends know beforehand, for weft.
+        - `understands`, `roles`: header blocks and roles of this SOAP node; addressing headers are
+          always understood.
+        """
         self._accept = tuple(accept)
         for kind in (*self._accept, *assume):
             if kind not in _CODINGS:
@@ -157,13 +161,13 @@ class Xml(Plain):
         return Content(full, body, ((ACCEPT_HEADER, mine + asks),))
 
     def _full(self, kind: str) -> str:
-        """A type with the profile that is needed to read it."""
+        """Return a type with the profile that is needed to read it."""
         if _CODINGS[kind].profiled and self._profile.check:
             return f"{kind}; profile={self._profile.check:08x}"
         return kind
 
     def _known(self, content_type: str) -> tuple[str, Profile]:
-        """The coding of a type, and the profile that it needs."""
+        """Return the coding of a content type, and the profile that it needs."""
         kind = essence(content_type)
         if kind not in _CODINGS:
             raise InvalidRequest("this is no type of XML messages", content_type=content_type[:80])

@@ -1,5 +1,5 @@
-"""XML messages: a body of elements, SOAP header blocks, and what they say of their way. Made from
-XML, or from names and values."""
+"""XML messages: a body of elements, SOAP header blocks, and addressing. They are made from XML, or
+from names and values."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from lasthop_xml.xas.xmlparse import parse_xml
 from lasthop_xml.xas.xmlserialize import serialize_xml
 
 Value: TypeAlias = str | bool | int | float | Decimal | datetime | date | bytes
-"""What a name can stand for."""
+"""A value of a name in an XML message."""
 
 Pairs: TypeAlias = Mapping[str, "Value | Sequence[Value]"]
-"""Names with dots for their levels (`order.goods`), and their values; several for one name stand
-in a list."""
+"""Names with dots for their levels (`order.goods`), and their values; several values of one name
+are in a list."""
 
 MESSAGE = Name("", "message")
-"""The element around names and values."""
+"""The name of the element around names and values, unless another is given."""
 
 MAX_LEVELS = 32
-"""Dots in a name, and one."""
+"""The most levels of a name: the dots in it, and one. Each level is a nested element."""
 
 _TYPES: tuple[tuple[type, str], ...] = (
-    (bool, "boolean"),  # Before int, which it is as well.
+    (bool, "boolean"),  # Before int, of which bool is a subclass.
     (int, "integer"),
     (float, "double"),
     (Decimal, "decimal"),
@@ -49,19 +49,20 @@ _TYPES: tuple[tuple[type, str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class XmlMessage:
-    """One message."""
+    """An XML message: the elements of a SOAP body, its header blocks, and its addressing."""
 
     body: EventList
-    """Elements, complete in themselves."""
+    """The events of the body's elements, with all namespaces that they need."""
     headers: tuple[HeaderBlock, ...] = ()
-    """Header blocks, but for those of addressing."""
+    """The SOAP header blocks, except those of addressing."""
     addressing: Addressing | None = None
     _tree: list[Tree] = field(default_factory=list, compare=False, repr=False)
 
     @classmethod
     @xml_refusals()
     def from_xml(cls, text: str | bytes, *, action: str = "", to: str = "") -> XmlMessage:
-        """A message whose body is this document."""
+        """Return a message whose body is this document; `action` and `to` add addressing headers.
+        Raises Rejected if the text is not XML."""
         data = text.encode() if isinstance(text, str) else text
         root = Tree(EventList(typed_sequence(parse_xml(data)))).root
         return cls(root.fragment(), addressing=_addressing(action, to))
@@ -71,7 +72,8 @@ class XmlMessage:
     def from_pairs(
         cls, pairs: Pairs, *, name: Name = MESSAGE, action: str = "", to: str = ""
     ) -> XmlMessage:
-        """A message of names and values, below an element of this name."""
+        """Return a message of names and values below an element `name`; `action` and `to` add
+        addressing headers. Raises InvalidRequest if a name or a value has no form in XML."""
         levels: dict[str, Any] = {}
         for path, value in pairs.items():
             _enter(levels, path, value)
@@ -83,8 +85,8 @@ class XmlMessage:
         return cls(events, addressing=_addressing(action, to))
 
     def pairs(self) -> dict[str, Value | list[Value]]:
-        """Names and values of the body, as `from_pairs` takes them. Values have the types that the
-        message says they have; all others are text."""
+        """Return the names and values of the body, as `from_pairs` takes them. Values have the
+        types that the message declares; all others are text."""
         found: dict[str, Value | list[Value]] = {}
         for child in self.root:
             _read(child, child.name.local, found)
@@ -92,7 +94,7 @@ class XmlMessage:
 
     @property
     def root(self) -> Element:
-        """The first element of the body. Raises InvalidRequest when it is empty."""
+        """The first element of the body. Raises InvalidRequest if the body is empty."""
         if not self._tree:
             self._tree.append(Tree(self.body))
         roots = self._tree[0].roots
@@ -101,12 +103,12 @@ class XmlMessage:
         return roots[0]
 
     def xml(self) -> str:
-        """The first element of the body as XML."""
+        """Return the first element of the body as XML text."""
         return serialize_xml([DOCUMENT_START, *self.root.fragment(), DOCUMENT_END]).decode()
 
     def answer(self, body: XmlMessage, *, action: str = "") -> XmlMessage:
-        """Another message as the answer to this one: with addressing headers if this one has them
-        and an id."""
+        """Return `body` as the answer to this message: with addressing headers if this message has
+        them and an id."""
         addressing = self.addressing
         if addressing is None or not addressing.message_id:
             return body
@@ -191,7 +193,8 @@ def _value(element: Element) -> Value:
 
 
 def _empty(element: Element) -> Value:
-    """Nothing is a value of some types."""
+    """Return the value of an empty element: some declared types have one, otherwise it is empty
+    text."""
     declared = element.attributes.get(XSI_TYPE)
     resolved = None if declared is None else element.scope.resolve(declared)
     primitive = None if resolved is None else PRIMITIVES.get(resolved)

@@ -1,4 +1,4 @@
-"""Requests whose answer somebody waits for."""
+"""Requests of this device whose answer has not come."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What whoever asks something says of the answer."""
+"""What the sender of a request expects of its answer."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import msgspec
 
 
 class Expectation(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to become of the answer to a request."""
+    """How the answer to a request is to be handed over."""
 
     target: str = ""
     lane: str = ""
-    """Answers to requests of one lane, for one callback or for those that wait themselves, are
-    handed over in the order of the requests."""
+    """Requests of one lane, with the same callback or with none, get their answers in the order of
+    the requests; empty: as the answers come."""
     callback: str = ""
-    """By which name the outcome is handed over, in this life or a later one."""
+    """The name of the callback that gets the outcome, also after a restart; empty for a caller that
+    waits."""
     gather: bool = False
-    """Many may answer."""
+    """Whether many devices may answer the request."""
     most: int | None = None
-    """So many answers are enough."""
+    """The number of answers that are enough; None: all of them."""

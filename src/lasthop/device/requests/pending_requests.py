@@ -1,8 +1,8 @@
-"""Requests whose answer somebody waits for: each ends once, with an answer or with its deadline.
+"""Requests whose answer has not come: each ends once, with an answer or with its deadline.
 
-A request of the moment is gone with the process. One for a callback by name is kept with its inbox:
-its outcome, a timeout as well, is a message in the inbox until the application is done with it.
-Whatever answers a request that has ended, or of which nothing is known, is let go.
+A request without a named callback is lost with the process. A request with one is kept in the
+inbox: its outcome, also a timeout, is a message in the inbox until the application is done with it.
+An answer to a request that has ended, or is unknown, is dropped.
 """
 
 from __future__ import annotations
@@ -22,23 +22,24 @@ from lasthop.errors import Overloaded
 from lasthop.wire.hop.frames import ASKED_TYPE
 
 MOST_PENDING = 10_000
-"""Requests that may wait at a time: as many as messages may."""
+"""Requests that may wait at a time: as many as messages may wait in the outbox."""
 
 DEVICE = "device:"
 
 
 class _Pending(msgspec.Struct, eq=False):
-    """One request."""
+    """One request that has not been handed its outcome."""
 
     key: int
     deadline: Micros
     wants: Expectation
     outcome: Message | TimedOut | None = None
-    """Once it has one; in a lane it waits for its turn."""
+    """The outcome, once there is one; in a lane it waits for its turn."""
     replies: dict[str, Message] = {}
     size: int = 0
     asked: dict[str, None] | None = None
-    """Names in the order in which the gateway has them."""
+    """The names of the devices that were asked, in the gateway's order; None until it tells
+    them."""
 
     @property
     def lane(self) -> tuple[str, str]:
@@ -54,7 +55,8 @@ class Requests:
     """All requests of one device that have not ended."""
 
     def __init__(self, rows: Iterable[RequestRow], *, gather_bytes: int) -> None:
-        """`gather_bytes` is what the answers to one request may have together."""
+        """Restore the requests for named callbacks; `gather_bytes` limits the answers to one
+        request together."""
         self._pending: dict[int, _Pending] = {}
         self._lanes: dict[tuple[str, str], OrderedDict[int, _Pending]] = {}
         self._deadlines: list[tuple[Micros, int]] = []
@@ -62,9 +64,9 @@ class Requests:
         self._requested: list[RequestRow] = []
         self._settled: list[int] = []
         self.outcomes: list[RequestOutcome] = []
-        """Of requests of the moment, since the owner last looked."""
+        """Outcomes of requests without a named callback, until they are taken."""
         self.due: list[Message] = []
-        """Messages that are the outcome of a request for a callback, and whose turn it is."""
+        """Messages that are outcomes for named callbacks and whose turn has come."""
         for row in rows:
             wants = Expectation(target=row.target, lane=row.lane, callback=row.callback)
             self._enter(_Pending(row.key, row.deadline, wants))
@@ -77,16 +79,16 @@ class Requests:
 
     @property
     def dirty(self) -> bool:
-        """Whether something has to be made durable."""
+        """Whether there are changes that have to be made durable."""
         return bool(self._requested or self._settled)
 
     def check(self) -> None:
-        """Raise when there are too many already."""
+        """Raise Overloaded if too many requests wait already."""
         if len(self._pending) >= MOST_PENDING:
             raise Overloaded("too many requests wait for their answers", retry_after=1)
 
     def add(self, key: int, deadline: Micros, wants: Expectation) -> None:
-        """A request is on its way."""
+        """Add a request that was queued."""
         pending = _Pending(key, deadline, wants)
         self._enter(pending)
         if wants.callback:
@@ -100,38 +102,41 @@ class Requests:
             lane[pending.key] = pending
 
     def waits(self, key: int) -> bool:
-        """Whether a request has not had its outcome."""
+        """Whether a request has no outcome yet."""
         pending = self._pending.get(key)
         return pending is not None and pending.outcome is None
 
     def callback_of(self, key: int) -> RequestRow | None:
-        """The request of this key, if its outcome goes to a callback by name."""
+        """Return the request of this key if its outcome goes to a named callback; None
+        otherwise."""
         pending = self._pending.get(key)
         return pending.row if pending is not None and pending.wants.callback else None
 
     def answered(self, key: int, message: Message, now: Micros) -> bool:
-        """Somebody answered; false when that is of no use: it is too late, a second answer, or from
-        somebody who was not asked."""
+        """Record an answer; return False if it is late, a second one, or from a device that was not
+        asked."""
         pending = self._pending.get(key)
         if pending is None or pending.outcome is not None or now >= pending.deadline:
             return False
         if pending.wants.gather:
             return self._gather(pending, message)
         target = pending.wants.target
+        # Another device cannot answer for the one that was asked; the gateway itself (None) can.
         if target.startswith(DEVICE) and message.source not in (None, target):
             return False
         self._decide(pending, message)
         return True
 
     def attach(self, message: Message) -> None:
-        """After a restart: this message in the inbox is the outcome of a request for a callback."""
+        """Make a message in the inbox the outcome of its request: after a restart, or for a
+        timeout."""
         pending = self._pending[message.in_reply_to or 0]
         if pending.outcome is None:
             self._decide(pending, message)
 
     def fail(self, key: int, message: Message) -> bool:
-        """A request for a callback has ended like this, out of turn; false when it had ended
-        before."""
+        """End a request for a named callback with this message, without waiting for its turn;
+        return False if it had ended before."""
         pending = self._pending[key]
         if pending.outcome is not None:
             return False
@@ -147,6 +152,7 @@ class Requests:
             pending.asked = asked = _names(message.body)
             if asked is None:
                 return False
+            # Answers may overtake the gateway's list of the devices that were asked.
             for stranger in pending.replies.keys() - asked.keys():
                 del pending.replies[stranger]
         else:
@@ -165,6 +171,7 @@ class Requests:
         count = len(pending.replies)
         if pending.wants.most is not None and count >= pending.wants.most:
             return True
+        # The answers are kept in memory until all are there: end before they fill it.
         if pending.size > self._gather_bytes:
             return True
         asked = pending.asked
@@ -178,15 +185,15 @@ class Requests:
         self.outcomes.append(Gathered(pending.key, pending.replies, missing, complete))
 
     def give_up(self, key: int) -> None:
-        """Nobody waits for the answer to a request of the moment any more."""
+        """Forget a request without a named callback: its caller no longer waits."""
         pending = self._pending.get(key)
         if pending is not None and not pending.wants.callback:
             del self._pending[key]
             self._leave_lane(pending)
 
     def expire(self, now: Micros) -> list[RequestRow]:
-        """End what has reached its deadline. For those for a callback the owner puts a message into
-        the inbox, and says `attach`."""
+        """End the requests whose deadline has passed. Those for named callbacks are returned: the
+        owner puts a message for each into the inbox and calls `attach`."""
         late: list[RequestRow] = []
         while self._deadlines and self._deadlines[0][0] <= now:
             _, key = heappop(self._deadlines)
@@ -200,7 +207,7 @@ class Requests:
         return late
 
     def time_out(self, key: int) -> None:
-        """A request of the moment has waited long enough, by whatever clock."""
+        """End a request without a named callback because its caller's time has passed."""
         pending = self._pending.get(key)
         if pending is None or pending.outcome is not None or pending.wants.callback:
             return
@@ -210,7 +217,7 @@ class Requests:
             self._decide(pending, TimedOut(key))
 
     def next_deadline(self) -> Micros | None:
-        """When `expire` has something to do."""
+        """Return the time at which `expire` has something to do; None if there is no deadline."""
         heap = self._deadlines
         while heap:
             pending = self._pending.get(heap[0][1])
@@ -220,27 +227,27 @@ class Requests:
         return None
 
     def settle(self, key: int) -> None:
-        """The application is done with the outcome of a request for a callback."""
+        """Forget a request for a named callback: the application is done with its outcome."""
         if self._pending.pop(key, None) is not None:
             self._settled.append(key)
 
     def take_requested(self) -> list[RequestRow]:
-        """Requests to be kept."""
+        """Return the new requests that the inbox has to keep."""
         requested, self._requested = self._requested, []
         return requested
 
     def take_settled(self) -> list[int]:
-        """Requests to be kept no longer."""
+        """Return the keys of ended requests that the inbox may forget."""
         settled, self._settled = self._settled, []
         return settled
 
     def take_outcomes(self) -> list[RequestOutcome]:
-        """How requests of the moment have ended since the last time."""
+        """Return the outcomes of requests without a named callback since the last call."""
         outcomes, self.outcomes = self.outcomes, []
         return outcomes
 
     def take_due(self) -> list[Message]:
-        """Outcomes for callbacks whose turn it is since the last time."""
+        """Return the outcomes for named callbacks whose turn has come since the last call."""
         due, self.due = self.due, []
         return due
 
@@ -254,12 +261,12 @@ class Requests:
             self._release(pending)
 
     def _release(self, pending: _Pending) -> None:
-        """Hand the outcome over."""
+        """Hand the outcome of a request over."""
         outcome = pending.outcome
         if pending.wants.callback:
             assert isinstance(outcome, Message)
             outcome.request = pending.row
-            outcome.deadline = None  # It came in time, whenever the application gets to it.
+            outcome.deadline = None  # It came in time, however late the application reads it.
             self.due.append(outcome)
             return
         del self._pending[pending.key]
@@ -269,14 +276,14 @@ class Requests:
             self.outcomes.append(outcome)
 
     def _leave_lane(self, pending: _Pending) -> None:
-        """Nothing waits for it in its lane any more."""
+        """Remove a request from its lane, so that the requests behind it need not wait for it."""
         name = pending.lane
         if name in self._lanes:
             self._lanes[name].pop(pending.key, None)
             self._advance(name)
 
     def _advance(self, name: tuple[str, str]) -> None:
-        """Release what has ended at the head of a lane."""
+        """Hand over the outcomes at the head of a lane."""
         lane = self._lanes[name]
         while lane and (first := next(iter(lane.values()))).outcome is not None:
             del lane[first.key]
@@ -289,4 +296,4 @@ def _names(body: bytes) -> dict[str, None] | None:
     try:
         return dict.fromkeys(msgspec.json.decode(body, type=list[str]))
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return None  # Then it is not known who was asked.
+        return None  # The request then ends by its deadline or by `most`.

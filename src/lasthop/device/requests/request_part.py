@@ -1,5 +1,5 @@
-"""Answers to what this device asked: they need not wait for their turn among other messages, whose
-handler may be what waits for them."""
+"""The part of the session for requests: answers to them do not wait for their turn among other
+messages, since the handler of an earlier message may be waiting for the answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lasthop.wire.hop.frames import ERROR_TYPE, Headers, MessageFrame
 
 
 class RequestPart(DevicePart):
-    """Requests of this device that have not ended."""
+    """The requests of this device that have not ended, as a part of its session."""
 
     def __init__(self, core: SessionCore, held: InboxContents) -> None:
         self._core = core
@@ -37,8 +37,8 @@ class RequestPart(DevicePart):
         headers: Headers,
         body: bytes = b"",
     ) -> int:
-        """Take a request for the gateway; returns the key by which its one outcome is told. Raises
-        TooLarge or Overloaded, and then has not taken it."""
+        """Queue a request; return the key by which its one outcome is reported. Raises TooLarge or
+        Overloaded, and then nothing was queued."""
         self._requests.check()
         key = self._core.queue(now, topic=topic, headers=headers, body=body)
         within = (headers.reply_within or 0) * MILLISECOND
@@ -46,16 +46,16 @@ class RequestPart(DevicePart):
         return key
 
     def give_up(self, key: int) -> None:
-        """Nobody waits for the answer to this any more: if it comes it is let go."""
+        """Forget a request whose caller no longer waits; an answer that still comes is dropped."""
         self._requests.give_up(key)
 
     def time_out(self, key: int) -> None:
-        """A request of the moment has waited long enough, by the caller's clock."""
+        """End a request because its time has passed by the caller's clock."""
         self._requests.time_out(key)
 
     @property
     def waiting(self) -> int:
-        """How many requests wait for their outcome."""
+        """The number of requests that have no outcome yet."""
         return len(self._requests)
 
     # What comes in.
@@ -64,7 +64,8 @@ class RequestPart(DevicePart):
         return headers.in_reply_to is not None and self._answered(message, now)
 
     def _answered(self, message: Message, now: Micros) -> bool:
-        """Whether it answers something of ours, and so is no message like others."""
+        """Whether the message answers a request of this device, and so is not an ordinary
+        message."""
         request = message.in_reply_to or 0
         against = refusal(message)
         by_name = self._requests.callback_of(request) is not None
@@ -79,6 +80,7 @@ class RequestPart(DevicePart):
                 self._keep_outcome(message)
             else:
                 self._arrivals.finish(message)
+        # An answer to a request that has ended: it came too late, or twice.
         elif message.headers.answer:
             self._arrivals.drop(message)
         else:
@@ -101,8 +103,8 @@ class RequestPart(DevicePart):
             self._requests.settle(message.request.key)
 
     def fails(self, item: Outgoing, refusal: Refusal) -> bool:
-        """If it asked for an answer, that it cannot leave was its outcome, unless it has had
-        another."""
+        """Whether a message that cannot leave is dealt with here: for a request, the refusal is its
+        outcome, unless it already has one."""
         key = item.key
         if item.asks and not self._requests.waits(key):
             return True
@@ -142,7 +144,7 @@ class RequestPart(DevicePart):
         self._hand_over_outcomes()
 
     def _hand_over_outcomes(self) -> None:
-        """Outcomes for callbacks, as far as it is their turn, are for the application."""
+        """Offer the application the outcomes for named callbacks whose turn has come."""
         for message in self._requests.take_due():
             self._arrivals.handover.add(message)
             self._core.mark.dirty = True
