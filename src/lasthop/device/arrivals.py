@@ -1,8 +1,7 @@
 """The incoming half of a device's session: order, duplicates, deadlines.
 
-A message is taken in, waits for its turn, and is finished when the application is done with it; a
-part may claim it in place of its turn. Everything that has to survive is collected for the next
-change.
+A message arrives, waits for its turn, and is finished when the application is done with it; a part
+may claim it when its turn comes. Everything that has to survive is collected for the next change.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ PAUSE = Credit(0, 0)
 
 
 class Arrivals:
-    """What came from the gateway and is not finished."""
+    """The messages that came from the gateway and are not finished."""
 
     def __init__(self, terms: DeviceTerms, held: InboxContents, mark: ChangeMark) -> None:
         state = held.state
@@ -42,11 +41,11 @@ class Arrivals:
             terms.keys, generation=state.generation, old=held.old_keys, young=held.young_keys
         )
         self._open: dict[int, Message] = {}
-        """Everything that is not finished, by position."""
+        """All messages that are not finished, by position."""
         self._known: dict[int, Message] = {}
-        """The same by key, as far as its turn has come."""
+        """The unfinished messages whose turn has come, by key."""
         self._gapped: dict[int, Message] = {}
-        """By number, what arrived beyond a gap."""
+        """The messages that arrived beyond a gap, by number."""
         self.handover = HandoverQueue(
             prefetch=terms.prefetch, offered=state.offered, late=self.drop
         )
@@ -55,7 +54,7 @@ class Arrivals:
         self.held_bytes = 0
         self._paused = False
         self.lapsed: list[Message] = []
-        """What was let go as too late since the owner last looked."""
+        """The messages that were dropped as too late, until the owner takes them."""
         self._dropped = RangeSet(state.dropped)
         self._skipped = RangeSet(state.skipped)
         self._unstored: list[Message] = []
@@ -65,10 +64,11 @@ class Arrivals:
         self._detached = False
         self._showings = Showings()
         self.kept_keys: set[int] = set()
-        """Keys of what parts keep outside the inbox."""
+        """The keys of messages that parts keep outside the inbox."""
 
     def attach(self, parts: Iterable[DevicePart], held: InboxContents) -> None:
-        """Let these take part, in their order, and give back what was held."""
+        """Connect the parts, in the order in which they are asked, and restore what the inbox
+        held."""
         parts = tuple(parts)
         self._words: dict[int, DevicePart] = {
             part.word: part for part in parts if part.word is not None
@@ -92,7 +92,7 @@ class Arrivals:
             self.begin_showing(showing)
 
     def _restore(self, held: InboxContents, parts: tuple[DevicePart, ...]) -> list[Message]:
-        """Take back what is in the inbox; returns the gateway's words among it."""
+        """Restore the messages of the inbox; return the gateway's instructions among them."""
         state = held.state
         waiting: list[tuple[int, Message]] = []
         controls: list[Message] = []
@@ -135,41 +135,43 @@ class Arrivals:
 
     @property
     def held(self) -> int:
-        """How many messages are not finished."""
+        """The number of messages that are not finished."""
         return len(self._open)
 
     @property
     def received(self) -> int:
-        """How many numbers have arrived without a gap."""
+        """The count of numbers that have arrived without a gap."""
         return self._inbound.received
 
     @property
     def delivered(self) -> int:
-        """How many numbers are finished without a gap."""
+        """The count of numbers that are finished without a gap."""
         return self._inbound.delivered
 
     @property
     def duplicates(self) -> int:
-        """How many numbers came more than once."""
+        """The count of numbers that came more than once."""
         return self._inbound.duplicates
 
     @property
     def dropped(self) -> Ranges:
-        """What the gateway may not know to be dropped; the newest, as many as a HELLO takes."""
+        """The numbers of dropped messages that the gateway may not know; the newest, as many as a
+        HELLO takes."""
         return self._dropped.ranges()[-MAX_RANGES:]
 
     @property
     def skipped(self) -> Ranges:
-        """What the gateway has closed beyond a gap: acknowledged, so it has to survive."""
+        """The numbers beyond a gap that the gateway has closed: they are acknowledged, so they must
+        survive."""
         return self._skipped.ranges()
 
     @property
     def generation(self) -> int:
-        """Of the memory of keys."""
+        """The generation of the remembered keys."""
         return self._keys.generation
 
     def has(self, number: int) -> bool:
-        """Whether this number has come."""
+        """Whether the message of this number has arrived, or the number is closed."""
         return self._inbound.has(number)
 
     def knows(self, key: int) -> bool:
@@ -177,7 +179,7 @@ class Arrivals:
         return key in self._known or key in self._keys
 
     def known(self, key: int) -> Message | None:
-        """The message of this key that is not finished, if its turn has come."""
+        """Return the unfinished message of this key, if its turn has come."""
         return self._known.get(key)
 
     def has_had(self, key: int) -> bool:
@@ -185,26 +187,27 @@ class Arrivals:
         return key in self._keys
 
     def acknowledgement(self) -> Ack:
-        """How far the numbers have come."""
+        """Return the ack for the numbers that have arrived and those that are finished."""
         return self._inbound.acknowledgement()
 
     def room(self) -> Credit:
-        """What the gateway may send after a HELLO: what was under way when the last channel ended
-        comes again and was promised a place, also if we have asked for a pause meanwhile."""
+        """Return the credit for a HELLO. Messages that were under way when the last channel ended
+        come again and were promised a place, even if a pause was asked for since."""
         terms = self._terms
-        # It is counted in numbers: those beyond a gap that are here already need no more room.
+        # Credit counts numbers: messages beyond a gap that are here already need no more room.
         room = terms.inbox_messages - self.held + len(self._gapped)
         messages = min(terms.window.messages, room)
         size = min(terms.window.bytes, terms.inbox_bytes - self.held_bytes)
         return Credit(messages, size) if messages > 0 and size > 0 else PAUSE
 
     def window(self) -> Credit:
-        """What the gateway may have on the way: nothing while the next lot might not fit."""
+        """Return the credit for the gateway: none while the next window might not fit into the
+        inbox."""
         terms = self._terms
         messages = terms.inbox_messages - terms.window.messages
         size = terms.inbox_bytes - terms.window.bytes
         if self._paused:
-            # Opened again at the half, so that a full inbox does not flutter.
+            # Open again only at half, so that a full inbox does not pause and resume all the time.
             messages //= 2
             size //= 2
         self._paused = self.held > max(0, messages) or self.held_bytes > max(0, size)
@@ -213,18 +216,20 @@ class Arrivals:
     # What the gateway says.
 
     def take(self, frame: MessageFrame, now: Micros) -> None:
-        """A message arrived."""
+        """Take a message frame from the gateway."""
         number = frame.seq
         if number is None:
             message = self._message(frame, NO_POSITION, None)
             if frame.headers is not None and self._claimed(message, frame.headers, now):
                 return
+            # Best effort: above the window the message is dropped, since credit does not limit
+            # them.
             if self.handover.casual < self._terms.window.messages:
                 self.handover.add(message)
             return
         message = self._message(frame, self.base + number, number)
         if self._instructs(message):
-            # What cannot be read raises before its number counts as received: it comes again.
+            # An unreadable instruction raises before its number counts as received: it comes again.
             self._words[message.headers.operation].shown_by(message)
         duplicates = self._inbound.duplicates
         ready = self._inbound.receive(number, message)
@@ -242,8 +247,8 @@ class Arrivals:
             self._mark.dirty = True
 
     def skip(self, skip: Skip, now: Micros) -> None:
-        """The gateway closed these numbers."""
-        # This comes first: if it raises, nothing has changed.
+        """Close the numbers that the gateway will not use."""
+        # This comes first: if it raises because of an impossible number, nothing has changed.
         ready = self._inbound.skip(skip.first, skip.count)
         for number in [n for n in self._gapped if skip.first <= n < skip.first + skip.count]:
             self.close(self._gapped.pop(number))
@@ -252,12 +257,12 @@ class Arrivals:
         self._move_up(ready, now)
 
     def close_below(self, count: int, now: Micros) -> None:
-        """The gateway will not send what is missing below."""
+        """Close the missing numbers below `count`, which the gateway will not send."""
         if count > self._inbound.received:
             self._move_up(self._inbound.close_below(count), now)
 
     def told(self, ranges: Ranges) -> None:
-        """The gateway has taken note of these dropped numbers."""
+        """Forget the dropped numbers that the gateway has taken note of."""
         if not self._dropped:
             return
         known = RangeSet(ranges)
@@ -269,11 +274,12 @@ class Arrivals:
         self._mark.dirty = True
 
     def start_over(self, now: Micros, *, related: bool) -> None:
-        """A new epoch: numbers count from 0; what is not finished keeps its place before them.
+        """Begin a new epoch: numbers count from 0; unfinished messages keep their place before
+        them.
 
-        What waits behind a gap comes again, in its place, from a gateway that knows the old
-        numbering (`related`), unless it was content to hear that we have it; any other gateway
-        knows nothing of it, and nobody will fill the gap.
+        A message behind a gap comes again, in its place, from a gateway that knows the old
+        numbering (`related`), unless its delivery was complete on arrival; any other gateway knows
+        nothing of it, so that the gap will not be filled.
         """
         self.base = max(self.base + self._inbound.received, self._top)
         for started_over in self._started_over:
@@ -304,7 +310,7 @@ class Arrivals:
     # What the application does.
 
     def finish(self, message: Message) -> None:
-        """The application is done with it; doing it twice changes nothing."""
+        """Finish a message: the application is done with it. A second call changes nothing."""
         if message.finished:
             return
         if message.frame.key is not None and message.position != NO_POSITION:
@@ -313,7 +319,7 @@ class Arrivals:
         self._end(message, had=True)
 
     def drop(self, message: Message) -> None:
-        """Too late: the application will not have it, and the gateway is told so."""
+        """Drop a message that is too late for the application, and tell the gateway."""
         if message.finished:
             return
         self.lapsed.append(message)
@@ -327,7 +333,8 @@ class Arrivals:
             self._showed(showing)
 
     def collect(self, change: Change) -> None:
-        """Put into `change` what has to survive, and offer what may be offered with it."""
+        """Put the durable data into `change`, and offer the messages that may be offered with
+        it."""
         self.handover.offer()
         change.detached, self._detached = self._detached, False
         for message in self._unstored:
@@ -343,18 +350,18 @@ class Arrivals:
             self._dropped = RangeSet(self.dropped)
 
     def news(self) -> Ranges:
-        """What was dropped since the last change."""
+        """Return the numbers that were dropped since the last change."""
         news, self._news = self._news.ranges(), RangeSet()
         return news
 
     # For parts.
 
     def apart(self, frame: MessageFrame) -> Message:
-        """A message that has no place in the inbox."""
+        """Return a message that has no place in the inbox."""
         return self._message(frame, NO_POSITION, None)
 
     def place(self, frame: MessageFrame) -> Message:
-        """Give something that came under no number a place in the inbox, behind all others."""
+        """Give a message without a number the last place in the inbox."""
         place = max(self._top, self.base + self._inbound.received)
         self._top = place + 1
         self.base = place + 1 - self._inbound.received
@@ -365,8 +372,9 @@ class Arrivals:
         return message
 
     def move_in(self, kept: Message, *, in_time: bool = False) -> Message:
-        """A kept message is shown: it takes its place in the inbox. When it was read `in_time`, and
-        the gateway hears so, the application gets it, however long a crash takes."""
+        """Give a kept message a place in the inbox, to be shown. If the gateway counts it as read
+        `in_time`, its deadline is removed, so that the application gets it even after a long
+        crash."""
         frame = kept.frame
         if in_time and frame.headers is not None and frame.headers.deliver_within is not None:
             headers = replace(frame.headers, deliver_within=None)
@@ -377,12 +385,12 @@ class Arrivals:
         return message
 
     def store(self, message: Message) -> None:
-        """Let a message of the inbox survive, from the next change on."""
+        """Store a message of the inbox with the next change."""
         if not message.stored:
             self._unstored.append(message)
 
     def close(self, message: Message) -> None:
-        """Whatever became of it, its number is closed and nothing of it is kept."""
+        """Close a message and its number, whatever became of it, and keep nothing of it."""
         message.finished = True
         if message.position == NO_POSITION:
             return
@@ -400,24 +408,24 @@ class Arrivals:
         self._mark.dirty = True
 
     def let_go(self, message: Message) -> None:
-        """Close its number, and tell the gateway that the application has not had it."""
+        """Close a message, and tell the gateway that the application has not had it."""
         if message.number is not None:
             self._dropped.add(message.number, message.number + 1)
             self._news.add(message.number, message.number + 1)
         self.close(message)
 
     def look_for(self, key: int, showing: Showing) -> None:
-        """A message is to be shown, and is not where it was kept."""
+        """Note in `showing` what became of a message that is to be shown but no longer kept."""
         if key in self._known:
-            showing.left.add(key)  # It is being shown already.
+            showing.left.add(key)  # The message is being shown already.
         elif key in self._keys:
             showing.had.append(key)
         else:
             showing.partly = True
 
     def begin_showing(self, showing: Showing) -> None:
-        """The number of the gateway's word is finished when the application has had what it
-        shows."""
+        """Follow an instruction to show messages; its number is finished when the application is
+        done with all of them."""
         self._showings.add(showing)
         if showing.left:
             self.store(showing.control)
@@ -437,7 +445,7 @@ class Arrivals:
             self.close(control)
 
     def _instructs(self, message: Message) -> bool:
-        """Whether it is the gateway's word to a part."""
+        """Whether the message is an instruction of the gateway to a part."""
         headers = message.frame.headers
         return headers is not None and headers.operation in self._words
 
@@ -450,12 +458,12 @@ class Arrivals:
         if headers is not None:
             message.redelivered = headers.redelivered
             if headers.deliver_within is not None and frame.key is not None:
-                # The same arithmetic as the sender's, so that both mean the same moment.
+                # The same arithmetic as the sender's, so that both compute the same deadline.
                 message.deadline = key_time(frame.key) + headers.deliver_within * MILLISECOND
         return message
 
     def _move_up(self, messages: list[Message], now: Micros) -> None:
-        """The gap before these is gone."""
+        """Let messages arrive that waited behind a gap which is now closed."""
         for message in messages:
             assert message.number is not None
             del self._gapped[message.number]
@@ -463,7 +471,7 @@ class Arrivals:
         self._mark.dirty = True
 
     def _arrive(self, message: Message, now: Micros) -> None:
-        """Its number is due: it is known, too late, or new."""
+        """Treat a message whose turn has come: as a repeat, as too late, or as new."""
         headers, key = message.frame.headers, message.frame.key
         if headers is not None and headers.operation in self._words:
             self._words[headers.operation].follow(message, now)
@@ -474,6 +482,7 @@ class Arrivals:
                     came_again(message)
                 self.close(message)
                 return
+            # A part keeps the message outside the inbox already; the repeat adds nothing.
             if key in self.kept_keys:
                 self.close(message)
                 return
@@ -497,8 +506,9 @@ class Arrivals:
         self.handover.add(message)
 
     def _adopt(self, known: Message, again: Message) -> None:
-        """It waits in the inbox already: the new number is finished when the message is. Of an
-        older one the gateway wants to know no more: it has taken that back, to give it anew."""
+        """Give a message that waits in the inbox the number under which it came again; that number
+        is finished with the message. Its old number is closed: the gateway took it back to send the
+        message again."""
         assert again.number is not None
         known.number, again.number = again.number, known.number
         if known.stored:
@@ -515,14 +525,14 @@ class Arrivals:
 
 
 def _in_order(rows: list[InboxRow]) -> list[InboxRow]:
-    """Rows by place, but those with a number by number: what waited behind a gap may have its place
-    from before something that was shown took one."""
+    """Return rows by position, but those with a number by number: a message behind a gap may have a
+    position from before a shown message got one."""
     numbered = iter(sorted((r for r in rows if r.number is not None), key=lambda r: r.number or 0))
     return [row if row.number is None else next(numbered) for row in rows]
 
 
 def _without(start: int, stop: int, known: RangeSet) -> list[tuple[int, int]]:
-    """The numbers from `start` to below `stop` that are not known."""
+    """Return the ranges of numbers from `start` to below `stop` that are not in `known`."""
     left = []
     for low, high in known.ranges():
         if start < low < stop:

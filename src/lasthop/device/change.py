@@ -1,7 +1,7 @@
-"""What a device's session wants made durable, and what it gets back in its next life.
+"""The data that a device's session wants made durable, and gets back after a restart.
 
-A `Change` is one commit of the inbox: all of it or nothing. Everything in it is plain, so that a
-driver needs to know nothing of the protocol.
+A `Change` is one commit of the inbox: all of it or nothing. Everything in it is plain data, so that
+an inbox needs to know nothing of the protocol.
 """
 
 from __future__ import annotations
@@ -14,35 +14,37 @@ from lasthop.wire.hop.frames import MessageFrame, Ranges
 
 PREFERENCES, BUDGETS = "lasthop.wishes", "lasthop.budgets"
 NOTES = (PREFERENCES, BUDGETS)
-"""Names under which the session keeps what it may spend on what it sends, and what it has spent."""
+"""The names under which the inbox keeps the preferences for sending, and what was spent of the
+budgets."""
 
 
 class SessionNumbers(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
-    """The session in numbers. New fields go to the end, with a default."""
+    """The numbers of a session. New fields go to the end, with a default."""
 
     incarnation: bytes | None = None
     epoch: int | None = None
     base: int = 0
-    """The position of number 0 of this epoch."""
+    """The position in the inbox of number 0 of this epoch."""
     received: int = 0
     delivered: int = 0
     dropped: Ranges = ()
-    """Numbers that were let go as too late, as far as the gateway may not know of them."""
+    """Numbers of messages that were dropped as too late, as far as the gateway may not know of
+    them."""
     offered: int = 0
-    """Messages at positions below may have been seen by the application."""
+    """The position below which messages may have been seen by the application."""
     assigned: int = 0
-    """How many numbers were given out towards the gateway."""
+    """The count of numbers that were given to outgoing messages."""
     accepted: int = 0
-    """How many of them the gateway is known to have."""
+    """The count of outgoing numbers that the gateway is known to have."""
     last_key: int = 0
     generation: int = 0
-    """Of the memory of keys."""
+    """The generation of the remembered keys."""
     skipped: Ranges = ()
     """Numbers above `received` that the gateway has closed."""
 
 
 class InboxRow(msgspec.Struct, frozen=True, gc=False):
-    """A message that the application has not dealt with."""
+    """A received message that the application is not done with."""
 
     position: int
     number: int | None
@@ -51,14 +53,14 @@ class InboxRow(msgspec.Struct, frozen=True, gc=False):
 
 
 class OutboxRow(msgspec.Struct, frozen=True, gc=False):
-    """A message that the gateway may not have. Its own key tells it apart."""
+    """A message that the gateway may not have, identified by the key of its frame."""
 
     number: int
     frame: MessageFrame
 
 
 class DeviceKeptRow(msgspec.Struct, frozen=True, gc=False):
-    """An unread message of a ranked topic."""
+    """An unread message of a ranked topic, or a withheld one of an atomic group."""
 
     key: int
     rank: float
@@ -67,7 +69,7 @@ class DeviceKeptRow(msgspec.Struct, frozen=True, gc=False):
 
 
 class DeviceFeedRow(msgspec.Struct, frozen=True):
-    """What the device knows of a ranked topic."""
+    """The device's record of a ranked topic; `gone` if it is to be removed."""
 
     topic: str
     max: int | None = None
@@ -75,15 +77,16 @@ class DeviceFeedRow(msgspec.Struct, frozen=True):
 
 
 class RequestRow(msgspec.Struct, frozen=True):
-    """A request whose outcome is to be handed over in whatever life it comes."""
+    """A request whose outcome goes to a named callback, also after a restart."""
 
     key: int
     deadline: Micros
     callback: str
-    """The name under which the application will take the outcome."""
+    """The name of the application's callback for the outcome."""
     target: str
     lane: str = ""
-    """Outcomes of one lane come in the order of the requests; without one, as they come."""
+    """The lane of the request: its outcomes come in the order of the requests; empty: as they
+    come."""
 
 
 class DevicePieceRow(msgspec.Struct, frozen=True, gc=False):
@@ -96,14 +99,15 @@ class DevicePieceRow(msgspec.Struct, frozen=True, gc=False):
 
 
 class FlowState(msgspec.Struct, frozen=True, array_like=True):
-    """How far a stream is. New fields go to the end, with a default."""
+    """The progress of a stream. New fields go to the end, with a default."""
 
     position: int = 0
-    """Incoming: what the application has had. Outgoing: what it has written."""
+    """Incoming: bytes that the application has read. Outgoing: bytes that it has written."""
     checksum: int = 0
-    """Incoming: of what has come. Outgoing: of what was written."""
+    """Incoming: the checksum of the bytes that have come. Outgoing: of the bytes that were
+    written."""
     size: int = -1
-    """Of the whole, once it has ended."""
+    """The size of the whole stream in bytes once it has ended; -1 before."""
     end_checksum: int = 0
     failed: bool = False
     reason: str = ""
@@ -115,7 +119,7 @@ class FlowState(msgspec.Struct, frozen=True, array_like=True):
 
 
 class FlowRow(msgspec.Struct, frozen=True):
-    """A stream; without a state it is over."""
+    """The stored progress of a stream; None as its state means that the stream is over."""
 
     key: int
     incoming: bool
@@ -128,39 +132,41 @@ class Change(msgspec.Struct, kw_only=True):
     n: int
     state: SessionNumbers
     detached: bool = False
-    """A new epoch began: no stored message has a number any more."""
+    """Whether a new epoch began, so that no stored message has a number any more."""
     stored: list[InboxRow] = []
     adopted: list[tuple[int, int]] = []
-    """(position, number): known messages that came again in a new epoch."""
+    """(position, number) of known messages that came again in a new epoch."""
     removed: list[int] = []
-    """Positions of messages that the application has had, or never will."""
+    """Positions of messages that are finished: the application is done with them, or never gets
+    them."""
     keys: list[int] = []
-    """Keys of what it has had, to be remembered with the state's generation; those of
-    generations before the last one may be forgotten."""
+    """Keys of messages that the application is done with, to be remembered under the state's
+    generation; keys of generations before the last one may be forgotten."""
     kept: list[DeviceKeptRow] = []
-    """Unread messages of ranked topics, in the order in which they came."""
+    """Messages to keep outside the inbox, in the order in which they came."""
     discarded: list[int] = []
-    """Keys of those that are kept no longer. What is in `kept` came after that."""
+    """Keys of messages that are no longer kept outside the inbox; carried out before `kept`."""
     reranked: list[tuple[int, float]] = []
     feeds: list[DeviceFeedRow] = []
     queued: list[OutboxRow] = []
     renumbered: list[tuple[int, int]] = []
     """(key, number) of stored outgoing messages."""
     taken: list[int] = []
-    """Keys of outgoing messages that need not be kept."""
+    """Keys of outgoing messages that need not be stored any more."""
     requested: list[RequestRow] = []
     settled: list[int] = []
-    """Keys of requests whose outcome the application has had."""
+    """Keys of requests whose outcome the application is done with."""
     flows: list[FlowRow] = []
     pieces: list[DevicePieceRow] = []
     dropped_pieces: list[tuple[int, bool, int]] = []
-    """(key, incoming, offset): pieces that begin below the offset need not be kept."""
+    """(key, incoming, offset): pieces that begin below the offset need not be stored any more."""
     notes: dict[str, bytes] = {}
-    """What the session keeps under names of its own; empty: not any more."""
+    """Values that the session stores under names of its own; an empty value removes the name."""
 
 
 class InboxContents(msgspec.Struct, kw_only=True):
-    """What an inbox has kept: rows in ascending order, keys of the last two generations."""
+    """Everything that an inbox has stored: rows in ascending order, keys of the last two
+    generations."""
 
     state: SessionNumbers = SessionNumbers()
     inbox: list[InboxRow] = []
@@ -168,12 +174,12 @@ class InboxContents(msgspec.Struct, kw_only=True):
     old_keys: list[int] = []
     young_keys: list[int] = []
     kept: list[DeviceKeptRow] = []
-    """In the order in which they came."""
+    """Messages kept outside the inbox, in the order in which they came."""
     feeds: list[DeviceFeedRow] = []
     requests: list[RequestRow] = []
-    """In ascending order of key."""
+    """Requests for named callbacks, in ascending order of key."""
     flows: list[FlowRow] = []
     pieces: list[DevicePieceRow] = []
-    """By key and offset."""
+    """Stored pieces, in ascending order of key and offset."""
     notes: dict[str, bytes] = {}
-    """Those of the session: `NOTES`."""
+    """The session's own named values: those of `NOTES`."""

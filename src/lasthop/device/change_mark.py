@@ -1,10 +1,10 @@
-"""Whether a session has something that is not durable yet."""
+"""A mark that a session has changes which are not durable yet."""
 
 from __future__ import annotations
 
 
 class ChangeMark:
-    """Marked by whoever changes what has to survive, so that nobody has to be asked."""
+    """Set by every part that changes durable data, so that a turn need not ask each of them."""
 
     __slots__ = ("dirty",)
 

@@ -232,7 +232,7 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
 
     @property
     def problem(self) -> str:
-        """Why the device is not connected, in words for people; empty if nothing is wrong."""
+        """Why the device is not connected, or last was not, in words for people."""
         return self._contact.problem
 
     @property

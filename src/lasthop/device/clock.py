@@ -1,4 +1,4 @@
-"""The device's clock."""
+"""The clock of a device: the system's time, never going back."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from lasthop.clock import Micros
 
 
 class DeviceClock:
-    """UTC of this machine in microseconds; when it is set back, time stands still for a while."""
+    """The UTC time of this machine in microseconds; if the system's clock is set back, it stands
+    still."""
 
     __slots__ = ("_last",)
 

@@ -1,4 +1,4 @@
-"""Staying in touch: dial, hear the gateway, notice the end, wait, dial again."""
+"""Keeps a device connected: dial, listen, notice the end of the channel, wait, dial again."""
 
 from __future__ import annotations
 
@@ -32,16 +32,17 @@ from lasthop.wire.hop.handshake import Opened
 log = logging.getLogger("lasthop.device")
 
 GOODBYE = 2.0
-"""Seconds that the end of a device waits for its last words to be carried."""
+"""Seconds that closing a device waits for its last frames to leave."""
 
 LASTING: Micros = 2 * SECOND
-"""A gateway that takes us in and throws us out at once is not dialled more and more eagerly."""
+"""How long a contact must last to reset the backoff: a gateway that accepts and closes at once must
+not be dialled faster and faster."""
 
 ANOTHER_NETWORK = "the device is on another network"
 
 
 class Contact:
-    """One device's connection to its gateway, again and again."""
+    """The connection of one device to its gateway, which is opened again whenever it ends."""
 
     def __init__(
         self,
@@ -59,7 +60,7 @@ class Contact:
         self.link_label = link
         self.network = network
         self.problem = "not connected yet"
-        """Why there is no contact."""
+        """Why the device is not connected, or last was not, in words for people."""
         self._turns = turns
         self.address = address
         self._tls = tls
@@ -67,17 +68,18 @@ class Contact:
         self._ends = Ends(self, clock)
         self._hello: Hello | None = None
         self._link: ChannelLink | None = None
-        """The link that is dialled or open."""
+        """The link that is being dialled, or the first of the open ones."""
         self._ways: dict[ChannelLink, Way] = {}
-        """By which way each link was dialled."""
+        """The way by which each link was dialled."""
         self._next: Way | None = None
         """The way to dial next, in place of the usual one."""
         self._renewing = False
         self._lines = Lines(turns, clock=clock, ways=self._ways)
         self._last: ChannelLink | None = None
-        """The link that ended last, of those over which we were welcome."""
+        """The link that ended last, of those over which the gateway had welcomed the device."""
         self.damaged = 0
-        """How many links have ended because what came over them could not be understood."""
+        """The number of links that ended because the data that came over them could not be
+        understood."""
         self._dialling: asyncio.Future[ChannelLink] | None = None
         self._dialled = self._usual_way
         self._welcomed_at: Micros = 0
@@ -88,20 +90,21 @@ class Contact:
 
     @property
     def there(self) -> bool:
-        """Whether the gateway has welcomed us and is still there."""
+        """Whether the gateway has welcomed the device and a channel is still open."""
         return self._welcome.is_set()
 
     async def welcomed_once(self) -> None:
-        """Until there is contact."""
+        """Wait until the gateway has welcomed the device."""
         await self._welcome.wait()
 
     @property
     def round_trip(self) -> int | None:
-        """The smoothed round-trip time in microseconds, when it is known."""
+        """The smoothed round-trip time in microseconds; None while it is unknown."""
         return round_trip(self._lines.open[-1]) if self._lines.open else None
 
     async def run(self) -> None:
-        """Stay in touch until that makes no sense any more; then raise why."""
+        """Keep the device connected, until an error makes dialling again useless; raise that
+        error."""
         while True:
             way, self._next = self._next or self._usual_way, None
             hello = await self._turns.hello(way.label, way.network)
@@ -124,7 +127,8 @@ class Contact:
         return Way(self.address, self.link_label, self.network)
 
     async def _one_channel(self, hello: Hello, way: Way) -> ChannelLink | None:
-        """From the first packet to the last; returns the link that ended last, if there was one."""
+        """Dial, and wait until all channels have ended; return the link that ended last, None if
+        dialling failed."""
         self._gone.clear()
         self._last = None
         self._dialled = way
@@ -146,13 +150,14 @@ class Contact:
         return self._ended_last(link)
 
     def _ended_last(self, dialled: ChannelLink) -> ChannelLink:
-        """The last link of a contact, which need not be the one that was dialled first."""
+        """Return the last link of a contact, which need not be the one that was dialled first."""
         return self._last or dialled
 
     async def join(
         self, address: GatewayAddress | None, link: str | None, network: str | None
     ) -> None:
-        """Open one more channel, and speak over it from now on."""
+        """Open one more channel, and send over it from now on. Raises LinkClosed if the link has
+        used up a limit, or Conflict if the channel cannot be joined."""
         wait = self._lines.closed.get(link or "", 0) - self._ends.clock.now()
         if wait > 0:
             raise LinkClosed(f"{link} has reached its limit", retry_after=wait / SECOND)
@@ -169,17 +174,17 @@ class Contact:
 
     @property
     def place(self) -> str:
-        """What is learned here holds wherever this is the same."""
+        """The name under which facts about the present network are remembered."""
         return self.network or self.link_label or ""
 
     def _paced(self, hello: Hello) -> Hello:
-        """With the heartbeat that this network allows."""
+        """Return the HELLO with the heartbeat that the network allows."""
         place = hello.network or hello.link or ""
         return msgspec.structs.replace(hello, heartbeat=self._heartbeats.asks(place))
 
     async def probe(self, heartbeat: int) -> tuple[ProbeChannel, Micros | None]:
-        """Open a channel that may be lost; how much silence the gateway allows on it, if it could
-        be reached."""
+        """Open a channel that may be lost; return it with the silence that the gateway allows on
+        it, None if the gateway could not be reached."""
         terms = self._turns.terms
         hello = Hello(
             app=terms.app,
@@ -191,12 +196,12 @@ class Contact:
             probe=True,
         )
         probe = ProbeChannel(hello, self._ends)
-        # What several requests show is not how long one connection lives.
+        # An address without lasting connections cannot show how long a silent connection lives.
         lasting = self.address.lasting
         return probe, await probe.open(self.address, self._tls) if lasting else None
 
     async def renew(self) -> None:
-        """Go over to a new channel on the same network; if that fails, the old one will do."""
+        """Move to a new channel on the same network; if that fails, keep the old one."""
         try:
             await self.join(None, self.link_label, self.network)
         except Conflict as problem:
@@ -205,12 +210,13 @@ class Contact:
             self.leave(but=1)
 
     def prefer(self, preferences: Preferences) -> None:
-        """Speak over the link that these make the best one; without them it is the newest."""
+        """Send over the link that these preferences make the best one; without preferences it is
+        the newest."""
         self._lines.prefer(preferences)
 
     def spent(self, session_event: LinkSpent) -> None:
-        """A link has reached a limit of what we send: it is closed, unless it is the last one, over
-        which we still hear."""
+        """Close a link that has reached a limit of what this device sends; the last link stays
+        open, to receive."""
         self._lines.closed[session_event.link] = session_event.until
         link = self._lines.numbered(session_event.channel)
         if link is not None and len(self._lines.open) > 1:
@@ -218,30 +224,31 @@ class Contact:
 
     @property
     def closed(self) -> dict[str, Micros]:
-        """Links that have reached a limit, and until when they are not to be used."""
+        """The links that have reached a limit, and until when they are not to be used."""
         return self._lines.closed
 
     def begin_anew(self) -> None:
-        """Dial again by a way that is known to work: what the gateway lacks is then known."""
+        """Dial again by a way that is known to work; the new WELCOME tells which messages the
+        gateway lacks."""
         if self._lines.open and not self._renewing:
             self._renewing = True
             self._next = self._ways[self._lines.open[-1]]
             self.reconnect()
 
     def leave(self, *, but: int) -> None:
-        """End all links but the newest few."""
+        """Close all links except the newest `but`."""
         links = self._lines.open
         for link in links[: len(links) - but]:
             link.close(CloseCode.BYE, ANOTHER_NETWORK)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What the open links are called."""
+        """The names of the open links."""
         return tuple(self._ways[link].label or "" for link in self._lines.open)
 
     @property
     def links(self) -> int:
-        """How many links are open."""
+        """The number of open links."""
         return len(self._lines.open)
 
     async def _pause(self, seconds: float) -> None:
@@ -253,7 +260,7 @@ class Contact:
             pass
 
     def reconnect(self) -> None:
-        """Dial at once, over a new connection: the network has changed."""
+        """Dial at once over a new connection, because the network has changed."""
         self._hurry.set()
         if self._link is not None or self._lines.open:
             self._redial = True
@@ -267,19 +274,19 @@ class Contact:
     def send(
         self, frames: Sequence[Frame], routed: Mapping[int, Sequence[Frame]] = MappingProxyType({})
     ) -> None:
-        """What the session says, to the gateway that welcomed it: over the link that we speak over,
-        and over those that were chosen for it."""
+        """Send the session's frames over the main link, and the `routed` ones over the channels
+        chosen for them."""
         self._lines.send(frames)
         for channel, chosen in routed.items():
             self._lines.send_over(channel, chosen)
 
     def fail(self, error: HopError) -> None:
-        """The gateway said something impossible."""
+        """Close all links because the gateway broke the protocol."""
         for link in list(self._lines.open):
             link.fail(error)
 
     async def close(self) -> None:
-        """Say goodbye."""
+        """Close all links, and wait a moment for the gateway to close them too."""
         links = {*self._lines.open, self._link} - {None}
         for link in links:
             assert link is not None
@@ -324,7 +331,7 @@ class Contact:
         self._turns.post(act, then)
 
     def granted(self, link: ChannelLink) -> None:
-        """We are welcome over this link, and speak over it from now on."""
+        """Use a link over which the gateway has welcomed the device."""
         self._heartbeats.welcomed(link, self.place)
         self._lines.add(link)
 
@@ -352,7 +359,7 @@ class Contact:
         if link is self._link:
             self._link = None
         elif not welcome:
-            return  # It was never more than an attempt to join.
+            return  # The link was only an attempt to join: nothing was sent over it.
         self._turns.room = self._turns.drained = True
         if self._lines.open:
             self._turns.post(lambda session, _now: session.rerouted(channel))
@@ -366,6 +373,6 @@ class Contact:
 
 
 def _said(link: ChannelLink | None) -> Close | None:
-    """The gateway's last word on a link. If the gateway could not be understood, what was said last
-    is our complaint about that, and no word of the gateway."""
+    """Return the gateway's CLOSE on a link. If the gateway could not be understood, the last CLOSE
+    is this device's own, so None is returned."""
     return link.closed if link is not None and link.machine.error is None else None

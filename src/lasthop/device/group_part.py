@@ -1,6 +1,5 @@
-"""Groups on the device: a message that waits for its group's decision is stored and acknowledged,
-and shown to nobody; what is decided about a message, its own or one of ours, comes as a word of the
-gateway."""
+"""Atomic and claimable group messages on the device. An atomic message is stored and acknowledged,
+but shown only after its group's decision; decisions come as instructions of the gateway."""
 
 from __future__ import annotations
 
@@ -18,8 +17,8 @@ from lasthop.wire.hop.frames import Headers, Operation
 
 
 class GroupPart(DevicePart):
-    """What is withheld, and what was decided. What is withheld has no deadline here: the gateway
-    decides, and always tells."""
+    """The withheld messages of atomic groups, and the decisions about group messages. A withheld
+    message has no deadline here: the gateway decides, and always tells."""
 
     word = Operation.DECISION
     takes_late = True
@@ -39,7 +38,7 @@ class GroupPart(DevicePart):
         if not is_withheld(message.headers):
             return False
         if related:
-            # The gateway may count on it: it has been acknowledged.
+            # The message has been acknowledged, so that the group's decision may rest on it.
             self._withhold(message)
         else:
             self._arrivals.close(message)
@@ -47,7 +46,7 @@ class GroupPart(DevicePart):
 
     def started_over(self, *, related: bool) -> None:
         if not related:
-            self._withheld.clear()  # Nobody will ever decide about these.
+            self._withheld.clear()  # The new gateway knows nothing of these, and will never decide.
 
     def _withhold(self, message: Message) -> None:
         self._arrivals.close(message)
@@ -72,7 +71,7 @@ class GroupPart(DevicePart):
         self._arrivals.close(control)
 
     def _release(self, control: Message, key: int) -> None:
-        """Show what was withheld: its place among messages is here."""
+        """Show a withheld message; its turn comes at the place of the decision."""
         showing = Showing(control, self.partly_shown)
         message = self._withheld.take(key)
         if message is not None:
@@ -84,7 +83,8 @@ class GroupPart(DevicePart):
         self._arrivals.begin_showing(showing)
 
     def _retract(self, key: int) -> None:
-        """Nobody here shall act on it. What was not handed over yet never is."""
+        """Take a message back that another device has claimed, unless the application already has
+        it."""
         message = self._arrivals.known(key)
         if message is not None and not message.offered:
             self._arrivals.let_go(message)
@@ -107,5 +107,5 @@ class GroupPart(DevicePart):
 
 
 def is_withheld(headers: Headers) -> bool:
-    """Whether a message may be shown only when its group has decided."""
+    """Whether a message may be shown only after its group's decision."""
     return headers.binding is Binding.ATOMIC

@@ -1,7 +1,7 @@
-"""In which order, and how many at a time, messages are handed to the application.
+"""The order in which messages are handed to the application, and how many at a time.
 
-A message is offered with a commit before it is handed over, so that after a crash exactly those
-that may have been seen are called redelivered.
+A message is marked as offered by a commit before it is handed over, so that after a crash exactly
+the messages that may have been seen are called redelivered.
 """
 
 from __future__ import annotations
@@ -14,27 +14,28 @@ from lasthop.device.message import NO_POSITION, Message
 
 
 class HandoverQueue:
-    """Messages that wait for the application, in order."""
+    """The messages that wait for the application, in order."""
 
     __slots__ = ("_casual", "_late", "_offered", "_outstanding", "_prefetch", "_waiting", "offered")
 
     def __init__(self, *, prefetch: int, offered: int, late: Callable[[Message], None]) -> None:
-        """`late` takes those whose deadline has passed when their turn comes."""
+        """Restore the queue; `late` is called with messages whose deadline has passed when their
+        turn comes."""
         self._prefetch = prefetch
         self._late = late
         self._waiting: deque[Message] = deque()
-        """Not offered yet."""
+        """Messages that have not been offered."""
         self._offered: deque[Message] = deque()
-        """To be handed over when that they were offered is durable."""
+        """Messages to be handed over as soon as their offer is durable."""
         self._casual: deque[Message] = deque()
-        """Best effort, which waits for nothing."""
+        """Best-effort messages, which need no commit."""
         self._outstanding = 0
-        """Offered and not finished."""
+        """The number of messages that were offered and are not finished."""
         self.offered = offered
-        """Messages at positions below may have been seen."""
+        """The position below which messages may have been seen by the application."""
 
     def add(self, message: Message) -> None:
-        """Its turn comes after all others."""
+        """Put a message at the end of the queue."""
         if message.position == NO_POSITION:
             self._casual.append(message)
         elif message.offered:
@@ -44,23 +45,25 @@ class HandoverQueue:
             self._waiting.append(message)
 
     def hand(self, message: Message) -> None:
-        """Somebody who asked for it gets it: it counts as offered, out of turn."""
+        """Count a message as offered although its turn has not come: the application asked for
+        it."""
         message.offered = True
         self._outstanding += 1
         self.offered = max(self.offered, message.position + 1)
 
     @property
     def casual(self) -> int:
-        """How many best-effort messages wait."""
+        """The number of best-effort messages that wait."""
         return len(self._casual)
 
     def finished(self, message: Message) -> None:
-        """The application is done with it, or never gets it."""
+        """Note that the application is done with a message, or never gets it."""
         if message.offered:
             self._outstanding -= 1
 
     def offer(self) -> None:
-        """Offer what the application may have beside what it has; durable with the next change."""
+        """Offer as many messages as the prefetch limit allows; that is durable with the next
+        change."""
         while self._waiting and self._outstanding < self._prefetch:
             message = self._waiting.popleft()
             if not message.finished:
@@ -70,7 +73,7 @@ class HandoverQueue:
                 self.offered = max(self.offered, message.position + 1)
 
     def ready(self, now: Micros, durable: int) -> list[Message]:
-        """What to hand over now, given that offers below this position are durable."""
+        """Return the messages to hand over now; offers below position `durable` are durable."""
         messages = self._in_time(self._casual, now)
         offered = self._offered
         due: deque[Message] = deque()
@@ -80,14 +83,14 @@ class HandoverQueue:
         return messages
 
     def fresh(self, now: Micros) -> list[Message]:
-        """All that was not handed over yet."""
+        """Return all messages that were not handed over yet, offered or not."""
         messages = self._in_time(self._casual, now)
         messages += self._in_time(self._offered, now)
         messages += self._in_time(self._waiting, now)
         return messages
 
     def put_back(self, messages: Iterable[Message]) -> None:
-        """These, the first in order, were not dealt with: they keep their turn."""
+        """Return messages that were not handled to the head of the queue, in their order."""
         kept = [m for m in messages if m.position != NO_POSITION and not m.finished]
         self._offered.extendleft(reversed([m for m in kept if m.offered]))
         self._waiting.extendleft(reversed([m for m in kept if not m.offered]))

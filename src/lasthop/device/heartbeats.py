@@ -1,7 +1,7 @@
 """How often a device pings: as seldom as its network allows, which it finds out by itself.
 
-What was learned about a network is kept in the inbox. While there is contact, trials run beside it,
-one at a time, on channels that may be lost; a device that comes and goes quickly runs none.
+Facts about networks are kept in the inbox. While the device is connected, trials run one at a time
+on extra channels that may be lost; a device that connects only briefly runs none.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from lasthop.wire.hop.heartbeat import Pinging
 log = logging.getLogger("lasthop.device")
 
 MEMORY = "lasthop.networks"
-"""The name under which the inbox keeps it."""
+"""The name under which the inbox keeps the facts about networks."""
 
 FIRST_TRIAL: Micros = 90 * SECOND
-"""After so much contact a device is here to stay."""
+"""The time in contact before the first trial: a device that stays so long is worth one."""
 
 BETWEEN: Micros = 10 * SECOND
-"""From one trial to the next."""
+"""The pause between one trial and the next."""
 
 LATER: Micros = 1800 * SECOND
-"""When there is nothing to try, or a trial told nothing: the next look."""
+"""The pause before the next trial if there is nothing to try, or a trial was inconclusive."""
 
 AT_ONCE: Micros = 120 * SECOND
-"""A gateway that is reached again within this time was there all along: it was the connection that
+"""A gateway that is reached again within this time was there all along: only the connection had
 died."""
 
 
@@ -52,7 +52,7 @@ class Company(Protocol):
 
 
 class Heartbeats:
-    """The pace of one device's channels."""
+    """The ping intervals of one device's channels, and the trials that find them."""
 
     def __init__(
         self,
@@ -68,15 +68,17 @@ class Heartbeats:
         self._pause: Callable[[Micros], Awaitable[None]] = pause
         self._granted: dict[ChannelLink, Micros] = {}
         self._died: tuple[str, Micros, Micros] | None = None
-        """Where a channel died of silence, of how much, and when."""
+        """The place, the interval and the time of the last channel that died of silence."""
 
     def asks(self, place: str) -> int | None:
-        """Seconds of silence to ask the gateway for; nothing while nothing is known."""
+        """Return the seconds of silence to ask the gateway for in this place; None while nothing is
+        known."""
         patience = self._networks.on(place)
         return patience.interval() // SECOND if patience.alive >= 0 else None
 
     def welcomed(self, link: ChannelLink, place: str) -> None:
-        """A channel is open. If the last one died of silence a moment ago, that was too much."""
+        """Set the pace of a new channel. If the last one died of silence a moment ago, its interval
+        was too long."""
         heartbeat = getattr(link.machine, "heartbeat", None)
         if isinstance(heartbeat, Pinging):
             self._granted[link] = heartbeat.interval
@@ -90,18 +92,19 @@ class Heartbeats:
         self._pace(place)
 
     def told(self, place: str, interval: Micros) -> None:
-        """The gateway knows what other devices have found here."""
+        """Use the interval that other devices have found in this place, according to the
+        gateway."""
         self._networks.on(place).told(interval)
 
     def lost(self, link: ChannelLink, place: str) -> None:
-        """A channel is gone; of silence, if a ping was left without an answer."""
+        """Note that a channel has ended: of silence, if a ping was not answered."""
         self._granted.pop(link, None)
         heartbeat = getattr(link.machine, "heartbeat", None)
         if isinstance(heartbeat, Pinging) and heartbeat.unanswered:
             self._died = (place, heartbeat.interval, self._clock.now())
 
     async def learn(self, company: Company) -> None:
-        """Run trials for as long as the device lives."""
+        """Run trials until the device is closed."""
         rest = FIRST_TRIAL
         while True:
             await company.welcomed_once()
@@ -122,7 +125,7 @@ class Heartbeats:
             await self._learned(company, patience, interval, survived)
 
     async def _trial(self, company: Company, interval: Micros) -> bool | None:
-        """Whether a channel outlived so much silence; `None` when nobody can say."""
+        """Whether a channel survived so much silence; None if the trial was inconclusive."""
         seconds = -(-interval // SECOND)
         probe, granted = await company.probe(seconds)
         if granted is None or granted < interval:
@@ -132,7 +135,7 @@ class Heartbeats:
         probe.end(answered=survived)
         if survived:
             return True
-        # Was it the silence, or is nobody there at all?
+        # Tell a connection that died of silence from a gateway that cannot be reached at all.
         again, granted = await company.probe(seconds)
         again.end(answered=True)
         return None if granted is None else False
@@ -147,7 +150,7 @@ class Heartbeats:
         self._pace(company.place)
         wanted = patience.interval()
         if patience.settled and all(wanted > granted for granted in self._granted.values()):
-            # The gateway expects us more often: ask again, over a new channel.
+            # The gateway granted shorter intervals: ask for the longer one over a new channel.
             await company.renew()
 
     def _pace(self, place: str) -> None:

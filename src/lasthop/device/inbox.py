@@ -1,9 +1,9 @@
-"""What a device's durable memory has to do: one contract, whatever keeps it.
+"""The interface of a device's durable inbox, whatever stores it.
 
 An inbox holds received messages that are not finished, messages for the gateway, the session's
-state and the keys of past messages. A transaction makes a session's `Change` durable, and with it
-whatever a handler did in the same transaction: all of it or nothing, also across `kill -9` and
-power loss. An inbox belongs to one thread at a time.
+state and the keys of past messages. A transaction makes a session's `Change` durable, together with
+a handler's work in the same transaction: all of it or nothing, also across `kill -9` and power
+loss. An inbox belongs to one thread at a time.
 """
 
 from __future__ import annotations
@@ -15,43 +15,43 @@ from lasthop.device.change import Change, InboxContents
 
 
 class Transaction(Protocol):
-    """Work that becomes durable together."""
+    """Writes to the inbox that become durable together."""
 
     def get(self, name: str) -> bytes | None:
-        """What was put under this name: an output file's length, a total, a position."""
+        """Return the value under a name (an output file's length, a total, a position), or None."""
         ...
 
     def put(self, name: str, value: bytes) -> None:
-        """Keep a value under a name, in place of an earlier one."""
+        """Store a value under a name, in place of an earlier one."""
         ...
 
     def apply(self, change: Change) -> None:
-        """Make a session's change part of it; for the SDK itself."""
+        """Write a session's change in this transaction; for the SDK itself."""
         ...
 
     def attempt(self) -> AbstractContextManager[None]:
-        """A part that is undone by itself when it raises."""
+        """Return a block within the transaction; if it raises, only its own writes are undone."""
         ...
 
 
 class Inbox(Protocol):
-    """The durable memory of one device."""
+    """The durable storage of one device's messages and session."""
 
     def load(self) -> InboxContents:
-        """All that was committed."""
+        """Return everything that was committed."""
         ...
 
     def transaction(self) -> AbstractContextManager[Transaction]:
-        """Work that is durable when the block ends, and undone when it raises."""
+        """Return a block whose writes are durable when it ends, and undone if it raises."""
         ...
 
     def apply(self, change: Change) -> None:
-        """A transaction with nothing but a change.
+        """Write a change in a transaction of its own.
 
         Raises StoreFull or StoreBroken, and then has done nothing.
         """
         ...
 
     def close(self) -> None:
-        """Give back what it holds open."""
+        """Close the files that the inbox holds open."""
         ...

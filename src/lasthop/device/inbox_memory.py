@@ -1,6 +1,6 @@
 """An inbox in memory: for devices that may forget, for tests, and for rehearsal.
 
-`crash` is what a power cut does to a real one: what was committed survives, the object does not.
+`crash` does what a power cut does to a real one: committed data survives, the object does not.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from lasthop.errors import StoreBroken, StoreError
 
 
 class _Kept:
-    """What survives."""
+    """The committed data, which survives a `crash`."""
 
     __slots__ = (
         "feeds",
@@ -58,7 +58,7 @@ class _Kept:
 
 
 class MemoryTransaction:
-    """Collects work until it is committed."""
+    """Collects writes until they are committed."""
 
     __slots__ = ("_changes", "_kept", "_notes")
 
@@ -87,21 +87,21 @@ class MemoryTransaction:
             raise
 
     def commit(self) -> None:
-        """Make it last."""
+        """Apply the collected writes to the committed data."""
         for change in self._changes:
             _apply(self._kept, change)
         self._kept.notes.update(self._notes)
 
 
 class MemoryInbox:
-    """Keeps everything in dictionaries."""
+    """An inbox that keeps everything in dictionaries."""
 
     def __init__(self) -> None:
         self._kept = _Kept()
         self._closed = False
         self.commits = 0
         self.refuse: StoreError | None = None
-        """Raised by every commit while it is set: a full disk."""
+        """An error that every commit raises while it is set, to simulate a full disk."""
 
     def load(self) -> InboxContents:
         kept = self._use()
@@ -134,11 +134,13 @@ class MemoryInbox:
             transaction.apply(change)
 
     def note(self, name: str) -> bytes | None:
-        """What a committed transaction has put under this name."""
+        """Return the value that a committed transaction has put under this name; None if there is
+        none."""
         return self._use().notes.get(name)
 
     def crash(self) -> MemoryInbox:
-        """End this life in mid-air; returns the next one, with what was committed."""
+        """End this inbox without closing it; return a new one with everything that was
+        committed."""
         survivor = MemoryInbox()
         survivor._kept = self._use()
         self._closed = True

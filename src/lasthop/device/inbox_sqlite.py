@@ -1,8 +1,8 @@
 """An inbox in one SQLite file, which the application may use for tables of its own.
 
 A commit is on the disk when it returns (WAL, synchronous=FULL). The SDK's tables begin with
-`lasthop_`; whatever else a transactional handler writes through its transaction is committed with
-the message that it handled.
+`lasthop_`; everything else that a transactional handler writes through its transaction is committed
+with the message that it handled.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ CREATE TABLE lasthop_kept (
 );
 CREATE TABLE lasthop_feed (topic TEXT PRIMARY KEY, most INTEGER) WITHOUT ROWID;
 """
-"""What version 2 added: ranked topics."""
+"""The tables that version 2 added: ranked topics."""
 
 _THIRD = """
 CREATE TABLE lasthop_request (
@@ -74,7 +74,7 @@ CREATE TABLE lasthop_request (
     target TEXT NOT NULL, lane TEXT NOT NULL
 );
 """
-"""What version 3 added: requests whose answers outlive the process."""
+"""The table that version 3 added: requests whose answers outlive the process."""
 
 _FOURTH = """
 CREATE TABLE lasthop_flow (
@@ -86,17 +86,19 @@ CREATE TABLE lasthop_piece (
     PRIMARY KEY (key, incoming, "offset")
 );
 """
-"""What version 4 added: streams, and bodies in pieces."""
+"""The tables that version 4 added: streams, and bodies in pieces."""
 
 BUSY_TIMEOUT_MS = 5000
-"""The application may have the file open elsewhere; its own writes there ought to be short."""
+"""Milliseconds that a statement waits for a lock: the application may have the file open elsewhere,
+where its writes ought to be short."""
 
 CACHED_STATEMENTS = 256
-"""Ours and those of the application's handler, each compiled once."""
+"""The number of compiled statements that are kept: the SDK's and those of the application's
+handler."""
 
 
 class SqliteTransaction:
-    """Work that is committed together: the SDK's, and the application's on the same file."""
+    """Writes of the SDK and of the application to the same file that are committed together."""
 
     __slots__ = ("_attempt", "_database", "_inbox")
 
@@ -106,12 +108,12 @@ class SqliteTransaction:
         self._attempt = _Attempt(database)
 
     def execute(self, sql: str, parameters: Sequence[Any] | dict[str, Any] = ()) -> sqlite3.Cursor:
-        """Run one statement on the application's tables; never COMMIT or ROLLBACK."""
+        """Run one SQL statement on the application's tables; it must not be COMMIT or ROLLBACK."""
         self._attempt.begin()
         return self._database.execute(sql, parameters)
 
     def executemany(self, sql: str, parameters: Iterable[Sequence[Any]]) -> sqlite3.Cursor:
-        """Run one statement many times."""
+        """Run one SQL statement once for each set of parameters."""
         self._attempt.begin()
         return self._database.executemany(sql, parameters)
 
@@ -134,8 +136,8 @@ class SqliteTransaction:
 
 
 class _Attempt:
-    """What can be undone. The savepoint that it takes is made by the first change in every `with`:
-    a handler that changes nothing in the inbox's file need not wait for one."""
+    """A part of a transaction that can be undone. Its savepoint is made by the first write in the
+    `with` block, so that a handler that writes nothing does not pay for one."""
 
     __slots__ = ("_begun", "_execute", "_open")
 
@@ -145,7 +147,7 @@ class _Attempt:
         self._begun = False
 
     def begin(self) -> None:
-        """Something is about to change."""
+        """Make the savepoint, if there is none yet, before a write."""
         if self._open and not self._begun:
             self._execute("SAVEPOINT lasthop")
             self._begun = True
@@ -168,12 +170,15 @@ class _Attempt:
 
 
 class SqliteInbox:
-    """The durable memory of one device, for one process at a time."""
+    """The durable inbox of one device in an SQLite file, for one process at a time."""
 
     def __init__(self, path: str | os.PathLike[str], *, power_safe: bool = True) -> None:
-        """Without `power_safe` (synchronous=NORMAL) a commit survives the process but not always
-        the machine; what is lost with the machine comes again, so it costs repeats, not messages,
-        except for those in the outbox."""
+        """Open the file, or create it. Raises StoreBroken if another process uses it, or if it
+        cannot be read.
+
+        Without `power_safe` (synchronous=NORMAL) a commit survives the process but not always the
+        machine. Received messages that are lost so come again; messages in the outbox do not.
+        """
         self._path = Path(path)
         self._lock = _lock(self._path)
         try:
@@ -285,7 +290,7 @@ class SqliteInbox:
             transaction.apply(change)
 
     def write(self, change: Change) -> None:
-        """Carry out a change within the transaction that is open."""
+        """Write a change within the open transaction."""
         database = self._use()
         if change.detached:
             database.execute("UPDATE lasthop_inbox SET number = NULL")
@@ -412,7 +417,7 @@ class SqliteInbox:
 
 
 def _prepare(database: sqlite3.Connection) -> None:
-    """Make the tables, or refuse those of a newer version."""
+    """Create or upgrade the tables; refuse those of a newer version."""
     exists = database.execute(
         "SELECT 1 FROM sqlite_schema WHERE name = 'lasthop_session'"
     ).fetchone()
@@ -433,7 +438,8 @@ def _prepare(database: sqlite3.Connection) -> None:
 
 
 def _lock(path: Path) -> int:
-    """Keep other processes away; the lock goes with this process, however it ends."""
+    """Lock the inbox against other processes; the lock ends with this process, however that
+    ends."""
     try:
         handle = os.open(f"{path}-lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     except OSError as error:
@@ -447,7 +453,8 @@ def _lock(path: Path) -> int:
 
 
 def _runs(positions: list[int]) -> list[tuple[int, int]]:
-    """Positions as closed ranges; messages are mostly finished in order."""
+    """Return positions as closed ranges; messages are mostly finished in order, so these are
+    few."""
     runs: list[tuple[int, int]] = []
     for position in sorted(positions):
         if runs and runs[-1][1] == position - 1:
@@ -459,8 +466,8 @@ def _runs(positions: list[int]) -> list[tuple[int, int]]:
 
 @contextmanager
 def _blamed() -> Iterator[None]:
-    """Say what went wrong with the file in our own words; an error of the application's is its
-    own."""
+    """Turn errors of SQLite into StoreError; used around the SDK's own statements only, so that the
+    application sees its own errors unchanged."""
     try:
         yield
     except sqlite3.Error as error:

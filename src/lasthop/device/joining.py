@@ -1,5 +1,5 @@
-"""One more channel beside the one that a device has: dialled, granted by the gateway, listened to
-until it ends."""
+"""One more channel beside the first of a device: dialled, granted by the gateway, listened to until
+it ends."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from lasthop.wire.hop.handshake import Opened
 
 
 class Speaker(Protocol):
-    """Whoever speaks over one of several links."""
+    """The owner of a device's links, which sends over one of them."""
 
     def granted(self, link: ChannelLink) -> None:
-        """The gateway takes this link for one of ours."""
+        """Use a link that the gateway has granted."""
         ...
 
     def paused(self, link: ChannelLink, paused: bool) -> None:
-        """Its unsent buffer is full, or has room again."""
+        """Note that a link's unsent buffer is full, or has room again."""
         ...
 
     def drained(self, link: ChannelLink) -> None:
-        """What was handed to it has left its unsent buffer."""
+        """Note that everything that was sent over a link has left its unsent buffer."""
         ...
 
     def lost(self, link: ChannelLink, reason: str) -> None:
-        """It has ended."""
+        """Note that a link has ended, and why."""
         ...
 
 
 class Joining:
-    """The owner of one such channel."""
+    """The owner of an additional channel, from dialling to its end."""
 
     def __init__(self, hello: Hello, turns: Turns, speaker: Speaker, ends: Ends) -> None:
         self._hello = hello
@@ -53,8 +53,7 @@ class Joining:
     async def dial(
         self, way: Way, ways: dict[ChannelLink, Way], tls: ssl.SSLContext | None
     ) -> str | None:
-        """Open the channel, and note by which way; returns why there is none, or `None` when it is
-        granted."""
+        """Open the channel, and record its way; return None if it is granted, otherwise why not."""
         self._way, self._ways = way, ways
         try:
             await dial(way.address, self._hello, self._ends, tls=tls)

@@ -11,10 +11,10 @@ from lasthop.device.message import Message
 
 
 class KeptMessages:
-    """What one part keeps, by key."""
+    """The messages that one part keeps outside the inbox, by key."""
 
     def __init__(self, keys: set[int], mark: ChangeMark) -> None:
-        """`keys` are those of all that is kept, whoever keeps it."""
+        """Start without messages; `keys` is the set of the keys that all parts keep."""
         self._keys = keys
         self._mark = mark
         self._messages: dict[int, Message] = {}
@@ -30,27 +30,27 @@ class KeptMessages:
         return len(self._messages)
 
     def get(self, key: int) -> Message | None:
-        """The message of this key, if it is kept here."""
+        """Return the kept message of this key; None if it is not kept here."""
         return self._messages.get(key)
 
     def of_topic(self, topic: str) -> list[Message]:
-        """Everything of a topic."""
+        """Return all kept messages of a topic."""
         return [message for message in self._messages.values() if message.topic == topic]
 
     def restore(self, message: Message) -> None:
-        """A message was kept before a restart."""
+        """Keep a message that was stored before a restart."""
         self._messages[message.key] = message
         self._keys.add(message.key)
 
     def keep(self, message: Message) -> None:
-        """Keep a message from now on."""
+        """Keep a new message; it is stored with the next change."""
         key = message.key
         self.restore(message)
         self._stored[key] = DeviceKeptRow(key, message.rank, message.frame, message.default_type)
         self._mark.dirty = True
 
     def take(self, key: int) -> Message | None:
-        """Keep it no longer."""
+        """Stop keeping a message; return it, or None if it was not kept here."""
         message = self._messages.pop(key, None)
         if message is not None:
             self._keys.discard(key)
@@ -61,12 +61,12 @@ class KeptMessages:
         return message
 
     def clear(self) -> None:
-        """Keep nothing any longer."""
+        """Stop keeping all messages."""
         for key in list(self._messages):
             self.take(key)
 
     def rerank(self, key: int, rank: float) -> None:
-        """Something that is kept is worth more, or less."""
+        """Change the rank of a kept message."""
         row = self._stored.get(key)
         if row is not None:
             self._stored[key] = msgspec.structs.replace(row, rank=rank)
@@ -75,7 +75,7 @@ class KeptMessages:
         self._mark.dirty = True
 
     def collect(self, change: Change) -> None:
-        """Put into `change` what has to survive."""
+        """Put the changes of the kept messages into `change`."""
         change.kept += self._stored.values()
         change.discarded += self._removed
         change.reranked += self._reranked.items()

@@ -1,4 +1,5 @@
-"""Which messages the application has had, by key: how a message is recognised in a new epoch."""
+"""The keys of messages that the application is done with, by which a repeat is recognised in a new
+epoch."""
 
 from __future__ import annotations
 
@@ -6,10 +7,10 @@ from collections.abc import Iterable
 
 
 class KeyMemory:
-    """At least the last `limit` keys, at most twice as many.
+    """Remembers at least the last `limit` keys, at most twice as many.
 
-    Two generations: when the young one is full the old one is forgotten at once, which costs
-    nothing for each key and lets a store forget in the same steps.
+    There are two generations: when the young one is full the old one is forgotten at once, which
+    costs nothing for each key and lets an inbox forget in the same steps.
     """
 
     __slots__ = ("_added", "_limit", "_old", "_young", "generation")
@@ -35,7 +36,7 @@ class KeyMemory:
         return len(self._young) + len(self._old)
 
     def add(self, key: int) -> None:
-        """Remember a key."""
+        """Remember a key; forget the old generation if the young one is full."""
         self._young.add(key)
         self._added.append(key)
         if len(self._young) >= self._limit:
@@ -44,6 +45,6 @@ class KeyMemory:
             self.generation += 1
 
     def take_added(self) -> list[int]:
-        """What was added since the last time."""
+        """Return the keys that were added since the last call."""
         added, self._added = self._added, []
         return added

@@ -1,5 +1,5 @@
-"""The links over which the gateway has welcomed a device: which one it speaks over, what goes over
-the others, and which have reached a limit."""
+"""The open links of a device: the one that it sends over, the frames for the others, and the links
+that have reached a limit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lasthop.wire.hop.frames import Frame, Piece
 
 
 class Way(NamedTuple):
-    """How the gateway is reached."""
+    """An address of the gateway, with the link and network by which it is reached."""
 
     address: GatewayAddress
     label: str | None
@@ -24,25 +24,26 @@ class Way(NamedTuple):
 
 
 class Lines:
-    """Open links, by the numbers under which the session knows them."""
+    """The open links, by the channel numbers under which the session knows them."""
 
     def __init__(self, turns: Turns, *, clock: Clock, ways: Mapping[ChannelLink, Way]) -> None:
         self._turns = turns
         self._clock = clock
         self._ways = ways
         self.open: list[ChannelLink] = []
-        """The one that we speak over is the last."""
+        """The open links; the main one, over which the device sends, is the last."""
         self.closed: dict[str, Micros] = {}
-        """Labels of links that are not to be used before then: a limit of ours is reached."""
+        """The links that have reached a limit, by name, and the time until which they are not
+        used."""
         self._numbers: dict[ChannelLink, int] = {}
         self._count = 0
         self._preferences: Preferences | None = None
         self._fed: ChannelLink | None = None
-        """The link that has the last piece, and since when."""
+        """The link that was given the last piece."""
         self._fed_at: Micros = 0
 
     def add(self, link: ChannelLink) -> None:
-        """The gateway has welcomed us over this link."""
+        """Add a link over which the gateway has welcomed the device."""
         self.open.append(link)
         self._count += 1
         number = self._numbers[link] = self._count
@@ -52,17 +53,18 @@ class Lines:
         self._choose()
 
     def remove(self, link: ChannelLink) -> int:
-        """It has ended; returns its number, or 0 if it was never welcome."""
+        """Remove a link that has ended; return its number, 0 if the gateway had not welcomed the
+        device on it."""
         if link in self.open:
             self.open.remove(link)
         return self._numbers.pop(link, 0)
 
     def numbered(self, channel: int) -> ChannelLink | None:
-        """The link that the session knows by this number, while it is open."""
+        """Return the open link of this number; None if it has ended."""
         return next((link for link, number in self._numbers.items() if number == channel), None)
 
     def prefer(self, preferences: Preferences) -> None:
-        """Speak over the link that these make the best one."""
+        """Send over the link that these preferences make the best one."""
         self._preferences = preferences
         self._choose()
 
@@ -73,14 +75,15 @@ class Lines:
             self._turns.room = True
 
     def send(self, frames: Sequence[Frame]) -> None:
-        """Say this over the link that we speak over; the others know of it."""
+        """Send frames over the main link, and let the others count them."""
         if self.open and frames:
             self._hand_over(self.open[-1], frames)
             for link in self.open[:-1]:
                 link.sent_elsewhere(frames)
 
     def send_over(self, channel: int, frames: Sequence[Frame]) -> None:
-        """Say this over one particular link. If it is gone, the session hears of that as well."""
+        """Send frames over one particular link. If it has ended, the session is told of that
+        separately."""
         link = self.numbered(channel)
         if link is not None:
             self._hand_over(link, frames)
@@ -93,7 +96,7 @@ class Lines:
             link.report_drained()
 
     def paused(self, link: ChannelLink, paused: bool) -> None:
-        """A link's unsent buffer is full, or has room again."""
+        """Note that a link's unsent buffer is full, or has room again."""
         number = self._numbers.get(link)
         if number is None:
             return
@@ -102,7 +105,7 @@ class Lines:
             self._turns.room = not paused
 
     def drained(self, link: ChannelLink) -> None:
-        """The last piece has left its link's unsent buffer."""
+        """Note that the last piece has left its link's unsent buffer."""
         if link is self._fed and not self._turns.drained:
             elapsed = self._clock.now() - self._fed_at
             self._turns.drained = True

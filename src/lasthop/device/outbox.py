@@ -1,7 +1,7 @@
-"""The outgoing half of a device's session: what the gateway may not have yet.
+"""The outgoing half of a device's session: the messages that the gateway may not have.
 
-A message gets its number from the order that is in force, leaves when it is durable, the gateway
-has credit for it and a channel is open, and is kept until the gateway has acknowledged it.
+A message gets its number from the order that is in force, leaves when it is durable, there is
+credit for it and a channel is open, and is stored until the gateway has acknowledged it.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from lasthop.wire.hop.sequence import Outbound
 
 PRUNE = 256
 """Acknowledged messages that may wait to be removed with some other change: after a crash the
-WELCOME tells again that they were taken, so a commit of their own is not worth a disk's effort."""
+WELCOME acknowledges them again, so that a commit of their own would be wasted."""
 
 
 class Outbox:
-    """What was queued and the gateway has not acknowledged."""
+    """The messages that were queued and the gateway has not acknowledged."""
 
     def __init__(self, terms: DeviceTerms, held: InboxContents, mark: ChangeMark) -> None:
         state = held.state
@@ -49,7 +49,7 @@ class Outbox:
         for item in items:
             item.stored = True
         self.restored = items
-        """What an earlier life has left, the oldest last of those with a number."""
+        """The messages left from before a restart: those without a number first, then by number."""
         self._outbound.restore(
             assigned=state.assigned,
             received=state.accepted,
@@ -60,42 +60,44 @@ class Outbox:
         self._unstored: list[Outgoing] = []
         self._taken: list[int] = []
         self._numbered: list[Outgoing] = []
-        """What has got another number, or none, since the last change."""
+        """The messages whose number has changed since the last change."""
         self.accepted: list[int] = []
         self.sent: list[int] = []
-        """Keys of what was acknowledged, and of what left, since the owner last looked."""
+        """Keys of messages that were acknowledged (`accepted`) and that left (`sent`), until the
+        owner takes them."""
         self.acknowledged: list[Outgoing] = []
-        """What was acknowledged since the order was last told."""
+        """The messages that were acknowledged since the order was last told."""
         self.refusals: list[tuple[Outgoing, Refusal]] = []
-        """What will never leave, and why."""
+        """The messages that will never leave, and why."""
         self.written = 0
-        """Bytes that have left."""
+        """The number of bytes that have left."""
         self._window = DEFAULT_WINDOW
         self._max_frame = DEFAULT_MAX_FRAME
         self._reset()
 
     @property
     def assigned(self) -> int:
-        """How many numbers were given out."""
+        """The count of numbers that were given out."""
         return self._outbound.assigned
 
     @property
     def received(self) -> int:
-        """How many of them the gateway has."""
+        """The count of numbers that the gateway has."""
         return self._outbound.received
 
     @property
     def waiting(self) -> int:
-        """How many messages the gateway may not have."""
+        """The number of messages that the gateway may not have."""
         return self._outbound.in_flight + self.order.waiting
 
     def use(self, order: OutboxOrder) -> None:
-        """Let another order decide from now on, also about what was queued before."""
+        """Let another order decide from now on, also about messages that were queued before."""
         waiting, self.order = self.order.end(), order
         order.begin(waiting)
 
     def check(self, frames: Iterable[MessageFrame]) -> None:
-        """Raise if one of these is too large, or too many wait already."""
+        """Raise TooLarge if one of these frames is too large, Overloaded if too many messages wait
+        already."""
         waiting, waiting_bytes = self.waiting, self._bytes
         for frame in frames:
             size = frame_size(frame)
@@ -111,8 +113,8 @@ class Outbox:
                 )
 
     def queue(self, frame: MessageFrame, *, casual: bool) -> None:
-        """Take a message that was checked; from the next change on it is kept, unless it is
-        `casual`."""
+        """Queue a message that was checked; unless it is `casual`, it is stored with the next
+        change."""
         item = Outgoing(frame, frame_size(frame), casual=casual)
         self._bytes += item.size
         if not casual:
@@ -124,13 +126,14 @@ class Outbox:
     # The channel.
 
     def resume(self, ack: Ack, window: Credit | None, max_frame: int) -> None:
-        """A channel is open and the gateway says what it has: the rest goes again."""
+        """Start on a new channel: the gateway says which messages it has, and the others are sent
+        again."""
         self._reset()
         self._window = window or DEFAULT_WINDOW
         self._max_frame = max_frame
         self.peer_received = self.confirmed = ack.received
         self.acknowledge(ack)
-        # What it lacks and we no longer have (it is an older copy of itself) it must not wait for.
+        # A gateway restored from a backup must not wait for messages that we no longer have.
         there = RangeSet(ack.individual)
         for number, item in self._outbound.unacknowledged():
             if not item.taken:
@@ -140,7 +143,7 @@ class Outbox:
         self.order.resumed(ack.received)
 
     def start_over(self, drop_below: int) -> None:
-        """Number everything from 0, without what the gateway has."""
+        """Begin a new epoch: number everything from 0, except for messages that the gateway has."""
         old, self._outbound = self._outbound, Outbound()
         self._numbered = []
         self._reset()
@@ -153,7 +156,7 @@ class Outbox:
         self.order.start_over(again)
 
     def lost(self) -> None:
-        """No channel is open: what is under way must be sent again."""
+        """Note that no channel is open: messages under way must be sent again."""
         self.order.lost()
         self._reset()
 
@@ -164,13 +167,13 @@ class Outbox:
         self._skips = RangeSet()
 
     def again(self) -> None:
-        """What is under way may have been lost with one of several channels."""
-        # A skip that was sent counts as received for the window, but it may be what was lost.
+        """Note that messages under way may have been lost with one of several channels."""
+        # A skip that was sent counts as received for the window, but it may have been lost too.
         self.peer_received = self.confirmed
         self.order.again()
 
     def acknowledge(self, ack: Ack) -> None:
-        """The gateway has these."""
+        """Record an ack of the gateway."""
         for item in self._outbound.acknowledge(ack).received:
             if item.sent:
                 self._in_flight -= len((item.light or item.frame).body)
@@ -179,42 +182,42 @@ class Outbox:
         self.confirmed = max(self.confirmed, ack.received)
 
     def credit(self, window: Credit) -> None:
-        """The gateway takes more, or less, at a time."""
+        """Record the credit that the gateway grants."""
         self._window = window
         self.order.credit_changed()
 
     # For the order.
 
     def get(self, number: int) -> Outgoing | None:
-        """The message of this number."""
+        """Return the message of this number; None if there is none."""
         return self._outbound.get(number)
 
     def awaited(self, number: int) -> Outgoing | None:
-        """What the gateway may not have of this number."""
+        """Return the message of this number if the gateway may not have it; None otherwise."""
         return self._outbound.get(number) if self._outbound.awaits(number) else None
 
     def under_way(self) -> list[Outgoing]:
-        """Everything with a number that the gateway may not have."""
+        """Return all messages with a number that the gateway may not have."""
         return [item for _, item in self._outbound.unacknowledged() if not item.taken]
 
     def assign(self, item: Outgoing) -> None:
-        """Give a message its number."""
+        """Give a message the next number."""
         item.number = self._outbound.push(item)
 
     def note_number(self, item: Outgoing) -> None:
-        """A message that may be stored has another number, or none."""
+        """Note that a message, which may be stored, has another number, or none."""
         self._numbered.append(item)
         self._mark.dirty = True
 
     def release(self, item: Outgoing) -> None:
-        """Give a message its number when it is as good as sent."""
+        """Give a message its number, and count it as sent."""
         self.assign(item)
         self.note_number(item)
         item.sent = True
         self._in_flight += len(item.travels.body)
 
     def withdraw(self, item: Outgoing) -> None:
-        """In a new contact, take back the number of a message that the gateway lacks."""
+        """Take back the number of a message that the gateway lacks, in a new contact."""
         number = item.number
         self._outbound.replace(number, Outgoing(item.frame, 0, number, taken=True))
         self._skip(number)
@@ -223,19 +226,19 @@ class Outbox:
         self.note_number(item)
 
     def mark_unsent(self, item: Outgoing) -> None:
-        """What may have left does not count as under way any more."""
+        """Count a message that may have left as not under way any more."""
         if item.sent:
             item.sent = False
             self._in_flight -= len(item.travels.body)
 
     def forget_sent(self) -> None:
-        """Nothing counts as under way."""
+        """Count no message as under way any more."""
         for _, item in self._outbound.unacknowledged():
             item.sent = False
         self._in_flight = 0
 
     def has_credit(self, item: Outgoing) -> bool:
-        """Whether the gateway would take one more message now."""
+        """Whether the gateway's credit allows this message as the next."""
         return self._admits(item, self._outbound.assigned)
 
     def _admits(self, item: Outgoing, number: int) -> bool:
@@ -247,7 +250,8 @@ class Outbox:
         )
 
     def put(self, item: Outgoing, frames: list[Frame]) -> bool:
-        """Let a numbered message leave, or refuse it; false when it has to wait."""
+        """Let a numbered message leave, or refuse it as too large; return False if it has to wait
+        for credit."""
         refusal = self.too_large(item)
         if refusal is not None:
             self.refuse(item, refusal)
@@ -262,7 +266,7 @@ class Outbox:
         return True
 
     def leave(self, item: Outgoing) -> MessageFrame:
-        """It leaves: as the frame that travels."""
+        """Return the frame of a message that leaves now, and note that it was sent."""
         self.sent.append(item.key)
         if item.casual:
             self._bytes -= item.size
@@ -271,7 +275,7 @@ class Outbox:
         return MessageFrame(item.number, frame.key, frame.topic, frame.headers, frame.body)
 
     def too_large(self, item: Outgoing) -> Refusal | None:
-        """Why the gateway would not take its frame."""
+        """Return why the message's frame is too large for the gateway; None if it is not."""
         if self._frame_size(item) <= self._max_frame:
             return None
         return Refusal(TooLarge.code, f"the gateway takes frames of {self._max_frame} bytes")
@@ -280,7 +284,7 @@ class Outbox:
         return item.size - len(item.frame.body) + len(item.travels.body)
 
     def refuse(self, item: Outgoing, refusal: Refusal) -> None:
-        """A message will never leave."""
+        """Remove a message that will never leave, and report why."""
         self.refusals.append((item, refusal))
         if item.casual:
             self._bytes -= item.size
@@ -295,18 +299,18 @@ class Outbox:
 
     @property
     def skips(self) -> RangeSet:
-        """Numbers for which the gateway need not wait."""
+        """The numbers for which the gateway need not wait."""
         return self._skips
 
     def said_skip(self, number: int, count: int) -> None:
-        """The gateway is being told so of these."""
+        """Note that the gateway is being told to skip these numbers."""
         if self.peer_received == number:
             self.peer_received += count
 
     # Within.
 
     def _accept(self, item: Outgoing) -> None:
-        """The gateway has it."""
+        """Remove a message that the gateway has."""
         if not item.taken:
             self.accepted.append(item.key)
             self._forget(item)
@@ -322,7 +326,7 @@ class Outbox:
                 self._mark.dirty = True
 
     def collect(self, change: Change) -> None:
-        """Put into `change` what has to survive."""
+        """Put the outbox's durable data into `change`."""
         change.renumbered = [
             (item.key, item.number) for item in self._numbered if item.stored and not item.taken
         ]

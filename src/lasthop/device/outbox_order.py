@@ -1,5 +1,5 @@
-"""What decides about messages of this device on their way out: an order, which gives numbers and
-lets messages leave, and a gate, which lets some wait until what goes ahead of them is there."""
+"""The interfaces that decide about a device's outgoing messages: an order, which numbers messages
+and lets them leave, and a gate, which holds some back until the parts sent ahead have arrived."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lasthop.wire.hop.frames import Frame, MessageFrame, Piece
 
 
 class Transferable(NamedTuple):
-    """A transfer that could send bytes, if somebody let it."""
+    """A transfer that has bytes to send and waits for permission."""
 
     key: int
     size: int
@@ -22,114 +22,119 @@ class Transferable(NamedTuple):
 
 
 class PieceSource(Protocol):
-    """Whoever has something to send in pieces."""
+    """The transfers that have pieces to send."""
 
     def next_piece(self, allow: Callable[[int], int] | None = None) -> Piece | None:
-        """The piece that leaves when the last one has left; `allow` says how many bytes of a
-        transfer may."""
+        """Return the next piece to send, or None; `allow` returns how many bytes of a transfer may
+        leave."""
         ...
 
     def transferable(self, most: int) -> Iterator[Transferable]:
-        """Transfers that could send something: of a body all that is left of it, of a stream at
-        `most` so many bytes."""
+        """Yield the transfers that could send something: of a body all that is left, of a stream
+        `most` bytes at most."""
         ...
 
     def sends(self, key: int) -> bool:
-        """Whether something is still to go under this key."""
+        """Whether the transfer of this key still has something to send."""
         ...
 
 
 class OutboxGate:
-    """Holds back messages until what goes ahead of them is at the gateway. This one holds none."""
+    """Holds messages back until the body sent ahead of them is at the gateway. This one holds none
+    back."""
 
     def carries(self, frame: MessageFrame) -> bool:
-        """Whether a message need not fit into a frame. Raises TooLarge if it fits nowhere."""
+        """Whether a message may be larger than a frame. Raises TooLarge if it is too large for
+        pieces too."""
         return False
 
     def admitted(self, item: Outgoing) -> None:
-        """A message is in the outbox, from now on or since an earlier life."""
+        """Note that a message is in the outbox, new or restored."""
 
     def forgotten(self, item: Outgoing) -> None:
-        """A message is not in the outbox any more."""
+        """Note that a message is no longer in the outbox."""
 
     def start(self, item: Outgoing, *, durable: bool, metered: bool = False) -> None:
-        """Send what goes ahead of a message, once that is `durable`; if it is `metered`, as far as
-        its queue is granted bytes."""
+        """Send the body that goes ahead of a message, once it is `durable`; if `metered`, only as
+        many bytes as its queue is granted."""
 
     def stop(self, item: Outgoing) -> None:
-        """Send no more of what goes ahead of a message."""
+        """Stop sending the body that goes ahead of a message."""
 
     def abort(self, item: Outgoing, reason: str) -> None:
-        """A message will never leave, and the gateway need not keep what went ahead of it."""
+        """Give up the body that went ahead of a message that will never leave; the gateway may drop
+        it."""
 
 
 class OutboxOrder:
-    """Gives messages of this device their numbers, and lets them leave."""
+    """Gives the messages of this device their numbers, and decides when they leave."""
 
     more = False
-    """Whether more could leave when what is leaving now has left."""
+    """Whether more could leave after the frames that are leaving now."""
     stuck = False
-    """Whether a new contact is needed before anything more gets through."""
+    """Whether only a new contact lets anything more leave."""
     due: Micros | None = None
-    """When to decide again, unless something happens before."""
+    """The time of the next decision, unless something happens before; None if there is none."""
 
     @property
     def waiting(self) -> int:
-        """How many messages have no number."""
+        """The number of messages without a sequence number."""
         return 0
 
     def begin(self, items: Iterable[Outgoing]) -> None:
-        """Take over from another order: these have no number, the oldest first."""
+        """Take over from another order the messages without a number, the oldest first."""
 
     def end(self) -> list[Outgoing]:
-        """Another order takes over; returns what has no number, the oldest first."""
+        """Hand over to another order: return the messages without a number, the oldest first."""
         return []
 
     def start_over(self, items: list[Outgoing]) -> None:
-        """A new epoch began: these have lost their numbers."""
+        """Take the messages that lost their numbers because a new epoch began."""
 
     def place(self, item: Outgoing) -> None:
-        """A message was queued."""
+        """Take a message that was queued."""
 
     def held(self, item: Outgoing) -> None:
-        """A durable message has to wait at the gate, again."""
+        """Note that a durable message has to wait at the gate, again."""
 
     def let_go(self, item: Outgoing) -> None:
-        """What had to go ahead of a message is there."""
+        """Note that the body that goes ahead of a message has arrived at the gateway."""
 
     def refuse(self, item: Outgoing, refusal: Refusal) -> None:
-        """What had to go ahead of a message never will."""
+        """Give up a message because the body that goes ahead of it cannot be sent."""
 
     def skipped(self, number: int) -> None:
-        """The gateway need not wait for a number."""
+        """Note that the gateway need not wait for a number."""
 
     def decide(self, now: Micros, *, budget: int | None = None) -> None:
-        """Choose what leaves after the next change: no more than `budget` bytes and a message."""
+        """Choose the messages that leave after the next change: at most `budget` bytes and one
+        message."""
 
     def frames(self, durable: int, *, budget: int | None = None) -> list[Frame]:
-        """What leaves now, of the numbers below `durable`: no more than `budget` bytes, and one
-        message."""
+        """Return the frames that leave now, of the numbers below `durable`: at most `budget` bytes
+        and one message."""
         return []
 
     def routed(self, *, piece: bool) -> dict[int, list[Frame]]:
-        """What leaves now over particular channels; with `piece` one may be last."""
+        """Return the frames that leave now over particular channels; with `piece` the last may be a
+        piece."""
         return {}
 
     def next_piece(self, source: PieceSource) -> Piece | None:
-        """The piece that leaves over the channel that is spoken over."""
+        """Return the next piece for the main channel; None if there is none."""
         return None
 
     def acknowledged(self, items: Iterable[Outgoing], now: Micros) -> None:
-        """The gateway has these."""
+        """Note that the gateway has acknowledged these messages."""
 
     def credit_changed(self) -> None:
-        """The gateway takes more, or less, at a time."""
+        """Note that the gateway grants more, or less, credit."""
 
     def resumed(self, received: int) -> None:
-        """A channel is open, and the gateway says that it has the numbers below."""
+        """Note that a channel is open and the gateway has the numbers below `received`."""
 
     def again(self) -> None:
-        """What is under way may have been lost with one of several channels."""
+        """Note that messages under way may have been lost with one of several channels."""
 
     def lost(self) -> None:
-        """No channel is open any more."""
+        """Note that no channel is open any more."""

@@ -1,4 +1,4 @@
-"""A message on its way from a device to the gateway, and what it takes."""
+"""A message on its way from a device to the gateway, and its size."""
 
 from __future__ import annotations
 
@@ -11,84 +11,88 @@ from lasthop.wire.hop.frames import Headers, MessageFrame, Operation
 from lasthop.wire.hop.mapping import Mapping
 
 OVERHEAD = 64
-"""Room in a frame for what comes before the headers and the body, and the headers' own lengths."""
+"""Bytes in a frame for the fields before headers and body, and for the lengths of the headers."""
 
 LONG_NUMBER = (1 << 28) - 1
-"""In four bytes, which is what a number takes at most before a device has sent for years."""
+"""A sequence number of four bytes: a device reaches longer ones only after years of sending."""
 
 
 class Outgoing(msgspec.Struct, gc=False, eq=False):
     """One message on its way to the gateway."""
 
     frame: MessageFrame
-    """As it is sent, but for the number."""
+    """The message's frame, complete except for the number."""
     size: int
-    """Of the frame, no less."""
+    """An upper bound of the frame's size in bytes."""
     number: int = -1
     stored: bool = False
     light: MessageFrame | None = None
-    """As it travels if something of it goes ahead."""
+    """The frame without its body, if the body is sent ahead in pieces."""
     held: bool = False
-    """It does not leave before that is there, and has no number unless it had one before."""
+    """Whether the message waits for its body to be at the gateway; it has no number unless it had
+    one before."""
     sent: bool = False
-    """Over the channel that is open now."""
+    """Whether the message has left over the channel that is open now."""
     taken: bool = False
     casual: bool = False
-    """Best effort: it has no number, and nobody acknowledges it."""
+    """Whether the message is best effort: it has no number, and is not acknowledged."""
     channel: int = 0
-    """The one that was chosen for it, where a choice was made."""
+    """The channel that was chosen for the message; 0 if none was."""
 
     @property
     def key(self) -> int:
-        """By which this device knows it."""
+        """The key by which this device knows the message."""
         return self.frame.key or 0
 
     @property
     def travels(self) -> MessageFrame:
-        """What of it leaves in its own frame, but for the number."""
+        """The frame that is sent, except for the number."""
         return self.light or self.frame
 
     @property
     def goes_ahead(self) -> bool:
-        """Whether something of it goes ahead."""
+        """Whether the message's body is sent ahead in pieces."""
         return self.light is not None
 
     @property
     def deadline(self) -> Micros | None:
-        """When nobody shall get it any more."""
+        """The time after which the message is not delivered any more; None if it has no
+        deadline."""
         within = None if self.frame.headers is None else self.frame.headers.deliver_within
         return None if within is None else key_time(self.key) + within * MILLISECOND
 
     @property
     def tolerance(self) -> Micros | None:
-        """How long it may wait for a better link or moment, if it says so itself."""
+        """How long the message may wait for a better link or moment; None if it does not say."""
         delay = None if self.frame.headers is None else self.frame.headers.tolerance
         return None if delay is None else delay * MILLISECOND
 
     @property
     def asks(self) -> bool:
-        """Whether somebody waits for an answer to it."""
+        """Whether the message is a request, whose sender waits for an answer."""
         return self.frame.headers is not None and self.frame.headers.reply_within is not None
 
     @property
     def queue(self) -> str | None:
-        """Whose terms hold for it."""
+        """The queue whose preferences apply to the message; None if it names none."""
         return None if self.frame.headers is None else self.frame.headers.queue
 
 
 def ordinary(frame: MessageFrame) -> bool:
-    """Whether it is a message for others, which has a lane; anything else is for the gateway."""
+    """Whether the frame is a message for others, which has a lane, and not one for the gateway
+    itself."""
     operation = Operation.DATA if frame.headers is None else frame.headers.operation
     return operation in (Operation.DATA, Operation.REPLY)
 
 
 def priority_of(frame: MessageFrame) -> int:
-    """How urgent it is."""
+    """Return the priority of a message, 0 to 9."""
     return DEFAULT_PRIORITY if frame.headers is None else frame.headers.priority
 
 
 def light_size(item: Outgoing) -> int:
-    """Bytes that a message takes on a link without its body, where nothing goes without saying."""
+    """Return the bytes that a message takes on a link without its body, with all fields written
+    out."""
     frame, head = item.frame, bytearray()
     number = None if item.casual else LONG_NUMBER
     Encoder(Mapping.UNORDERED).encode_message(head, number, frame.key, frame.topic, frame.headers)
@@ -96,7 +100,7 @@ def light_size(item: Outgoing) -> int:
 
 
 def frame_size(frame: MessageFrame) -> int:
-    """An upper bound of what a message takes on the wire."""
+    """Return an upper bound of the bytes that a message takes on the wire."""
     size = OVERHEAD + len(frame.body)
     if frame.topic is not None:
         size += len(frame.topic.encode())
@@ -108,5 +112,5 @@ def frame_size(frame: MessageFrame) -> int:
 def _headers_size(headers: Headers) -> int:
     texts = [headers.content_type, headers.title, headers.source, headers.to, headers.queue]
     texts += [text for pair in headers.extra for text in pair]
-    # A tag, a length and the text; the other headers together are below a hundred bytes.
+    # Each text has a tag and a length; the other headers together are below a hundred bytes.
     return 100 + sum(4 + len(text.encode()) for text in texts if text is not None)

@@ -1,4 +1,4 @@
-"""Frames as an inbox on disk keeps them: msgpack, with nothing in it that goes without saying."""
+"""Frames as an inbox on disk stores them: msgpack, without headers that have their default."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class _Packed(msgspec.Struct, array_like=True, gc=False):
-    """What is kept of a frame; its number stands beside it. New fields go to the end."""
+    """The stored fields of a frame; its number is stored beside it. New fields go to the end."""
 
     key: int | None
     topic: str | None
@@ -29,7 +29,7 @@ _decode_state = msgspec.msgpack.Decoder(SessionNumbers).decode
 
 
 def pack(frame: MessageFrame) -> bytes:
-    """A frame without its number."""
+    """Encode a frame for the inbox, without its number."""
     headers = None
     if frame.headers is not None:
         said = msgspec.structs.asdict(frame.headers)
@@ -38,7 +38,7 @@ def pack(frame: MessageFrame) -> bytes:
 
 
 def unpack(data: bytes) -> MessageFrame:
-    """A frame, still without its number."""
+    """Decode a frame of the inbox, without its number. Raises StoreBroken if it is damaged."""
     try:
         packed = _decode(data)
         headers = None if packed.headers is None else msgspec.convert(packed.headers, Headers)
@@ -48,12 +48,12 @@ def unpack(data: bytes) -> MessageFrame:
 
 
 def pack_state(state: SessionNumbers) -> bytes:
-    """A session's state."""
+    """Encode the session's numbers for the inbox."""
     return _encode(state)
 
 
 def unpack_state(data: bytes) -> SessionNumbers:
-    """A session's state, also as an older version wrote it."""
+    """Decode the session's numbers, also those that an older version wrote. Raises StoreBroken."""
     try:
         return _decode_state(data)
     except msgspec.DecodeError as error:
@@ -61,12 +61,12 @@ def unpack_state(data: bytes) -> SessionNumbers:
 
 
 def pack_flow(flow: FlowState) -> bytes:
-    """How far a stream is."""
+    """Encode the progress of a stream for the inbox."""
     return _encode(flow)
 
 
 def unpack_flow(data: bytes) -> FlowState:
-    """How far a stream is, also as an older version wrote it."""
+    """Decode the progress of a stream, also as an older version wrote it. Raises StoreBroken."""
     try:
         return _decode_flow(data)
     except msgspec.DecodeError as error:

@@ -1,5 +1,5 @@
-"""The order of a device that wants nothing in particular: a message has its number from the moment
-it is queued, and everything leaves over the newest channel."""
+"""The outbox order of a device without preferences: a message has its number from the moment it is
+queued, and everything leaves over the newest channel."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from lasthop.wire.hop.sequence import DEFAULT_WINDOW as FARTHEST
 
 
 class PlainOrder(OutboxOrder):
-    """First in, first out."""
+    """Numbers and sends messages first in, first out."""
 
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
         self._behind: list[Outgoing] = []
-        """What has no number yet: what is held at the gate, and what must not overtake that."""
+        """Messages without a number: those held at the gate, and those that must not overtake
+        them."""
         self._casual: deque[Outgoing] = deque()
         self._cursor = outbox.received
 
@@ -29,7 +30,7 @@ class PlainOrder(OutboxOrder):
         return len(self._casual) + len(self._behind)
 
     def restore(self, items: Iterable[Outgoing]) -> None:
-        """Go on with what had no number in an earlier life."""
+        """Take the messages that had no number before a restart."""
         self._behind += items
 
     def begin(self, items: Iterable[Outgoing]) -> None:
@@ -66,7 +67,7 @@ class PlainOrder(OutboxOrder):
         self._behind.append(item)
 
     def _is_behind(self, priority: int) -> bool:
-        """Whether something waits that a message of this priority would overtake in its lane."""
+        """Whether a message of this priority would overtake a waiting one in its lane."""
         return any(priority_of(other.frame) == priority for other in self._behind)
 
     def held(self, item: Outgoing) -> None:
@@ -85,7 +86,7 @@ class PlainOrder(OutboxOrder):
         self._catch_up()
 
     def _catch_up(self) -> None:
-        """Number what need not wait any longer."""
+        """Number the messages that need not wait any longer."""
         behind, self._behind = self._behind, []
         blocked: set[int] = set()
         for item in behind:
@@ -126,7 +127,8 @@ class PlainOrder(OutboxOrder):
         return frames
 
     def _pass(self, frames: list[Frame]) -> bool:
-        """Nothing is left under this number: skip it if the gateway waits for it."""
+        """Pass a number under which nothing is left: skip it if the gateway waits for it; return
+        False if that is too far ahead of the gateway."""
         number = self._cursor
         skips = self._outbox.skips
         if number not in skips:

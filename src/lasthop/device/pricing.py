@@ -1,4 +1,5 @@
-"""Which of several open links a device speaks over: the one that its own wishes make the best."""
+"""Which of several open links a device sends over: the one that its own preferences make the
+best."""
 
 from __future__ import annotations
 
@@ -11,14 +12,14 @@ from lasthop.decision.preferences import Preferences
 from lasthop.transport.link import ChannelLink
 
 TYPICAL_SIZE = 512
-"""Bytes for which links are compared: what a device says at a time is small."""
+"""Bytes for which the costs of links are compared: a device's own messages are small."""
 
 
 def dearest_first(
     links: Sequence[ChannelLink], labels: Mapping[ChannelLink, str], preferences: Preferences
 ) -> list[ChannelLink]:
-    """The links in the order of their cost, as declared and corrected by what was measured; those
-    that cost the same as they were."""
+    """Return the links by descending cost, as declared and corrected by measurements; links of
+    equal cost keep their order."""
     weights = preferences.queue(None).weights
 
     def price(link: ChannelLink) -> float:
@@ -31,6 +32,6 @@ def dearest_first(
 
 
 def round_trip(link: ChannelLink) -> Micros | None:
-    """The smoothed round-trip time of a link, when it is known."""
+    """Return the smoothed round-trip time of a link; None while it is unknown."""
     roundtrip = getattr(link.machine, "roundtrip", None)
     return roundtrip.smoothed if roundtrip is not None else None

@@ -1,4 +1,5 @@
-"""One trial: a channel of its own stays silent for a while, then asks whether anybody is there."""
+"""A heartbeat trial: an extra channel stays silent for a while, then pings to see whether it
+survived."""
 
 from __future__ import annotations
 
@@ -15,18 +16,18 @@ from lasthop.wire.hop.handshake import Opened
 from lasthop.wire.hop.heartbeat import ANSWERED, PATIENCE, Beat
 
 Pause = Callable[[Micros], Awaitable[None]]
-"""Until so much time has passed."""
+"""A coroutine function that returns after so many microseconds."""
 
 NEVER: Micros = 1 << 62
 
 
 async def pause(micros: Micros) -> None:
-    """By the event loop's clock."""
+    """Sleep for so many microseconds by the event loop's clock."""
     await asyncio.sleep(micros / SECOND)
 
 
 class Silence:
-    """A heartbeat that never beats by itself, and notices what arrives."""
+    """A heartbeat that never pings by itself, and notices incoming frames."""
 
     def __init__(self) -> None:
         self.interval: Micros = NEVER
@@ -47,7 +48,7 @@ class Silence:
 
 
 class ProbeChannel:
-    """The owner of such a channel."""
+    """The owner of a trial's channel."""
 
     def __init__(self, hello: Hello, ends: Ends) -> None:
         self._hello = hello
@@ -58,15 +59,15 @@ class ProbeChannel:
         self._link: ChannelLink | None = None
 
     async def open(self, address: GatewayAddress, tls: ssl.SSLContext | None) -> Micros | None:
-        """Dial; the silence that the gateway allows, or `None` when there is no channel."""
+        """Dial; return the silence that the gateway allows, None if there is no channel."""
         try:
             self._link = await dial(address, self._hello, self._ends, tls=tls)
-        except OSError:  # TimeoutError is one.
+        except OSError:  # TimeoutError is a subclass.
             return None
         return await self._granted or None
 
     async def outlives(self, interval: Micros, pause: Pause) -> bool:
-        """Whether the channel is still there after so much silence."""
+        """Whether the channel still works after so much silence."""
         assert self._link is not None
         await pause(interval)
         if self._gone.is_set():
@@ -84,7 +85,7 @@ class ProbeChannel:
         return self._silence.heard.is_set() and not self._gone.is_set()
 
     def end(self, *, answered: bool) -> None:
-        """Let it go; what the gateway is told goes into its log."""
+        """Close the channel; the gateway logs whether the ping was `answered`."""
         if self._link is None:
             return
         if answered:

@@ -1,4 +1,4 @@
-"""When a channel has ended: whether to dial again, and when. No clock, no randomness of its own."""
+"""Whether and when to dial again after a channel has ended. No clock, no randomness of its own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from lasthop.wire.hop.frames import Close, CloseCode
 
 
 class ChannelReplaced(LasthopError):
-    """Another channel of the same device took over: whoever dialled it has the session now."""
+    """Another channel of the same device took the session over: the program that dialled it has it
+    now."""
 
     code = "replaced"
     fault = Fault.CALLER
@@ -24,7 +25,7 @@ class ChannelReplaced(LasthopError):
 
 
 class LinkClosed(QuotaExceeded):
-    """This link has reached a limit of the device, and is not to be used before that has passed."""
+    """A link has reached a limit of the device, and cannot be used before `retry_after` seconds."""
 
     code = "link_closed"
 
@@ -35,24 +36,24 @@ _FINAL: dict[int, type[LasthopError]] = {
     CloseCode.UNKNOWN_DEVICE: NotFound,
     CloseCode.REPLACED: ChannelReplaced,
 }
-"""To dial again with the same words would be answered in the same way (Closing)."""
+"""Errors that dialling again would only repeat (hop protocol, "Closing")."""
 
 
 def verdict(close: Close | None, *, welcomed: bool) -> LasthopError | None:
-    """The error that ends the device's attempts, or None: dial again. `close` is what the gateway
-    said last, if it said anything; `welcomed` tells whether it had let the device in before."""
+    """Return the error that ends the device's attempts, or None to dial again. `close` is the
+    gateway's CLOSE, if it sent one; `welcomed` tells whether it had welcomed the device before."""
     if close is None or (welcomed and close.code == CloseCode.UNSUPPORTED):
-        # A gateway that let us in speaks our version: what it cannot read was damaged on the way.
+        # A gateway that welcomed us speaks our version: an unreadable frame was damaged on the way.
         return None
     error = _FINAL.get(close.code)
     return error(close.reason or "no reason given") if error is not None else None
 
 
 class Backoff:
-    """How long to wait before the next attempt: twice as long each time, at random within that.
+    """The delay before the next attempt: it doubles each time, and is random within that.
 
     Devices that lost the same gateway at the same moment must not come back at the same moment:
-    hence `random`, which gives numbers from 0 to below 1.
+    hence `random`, which returns numbers from 0 to below 1.
     """
 
     def __init__(
@@ -64,11 +65,11 @@ class Backoff:
         self._attempts = 0
 
     def succeeded(self) -> None:
-        """The gateway took us in."""
+        """Start again with the shortest delay, after a contact that lasted."""
         self._attempts = 0
 
     def delay(self, close: Close | None = None) -> float:
-        """Seconds to wait now; not less than the gateway asked for."""
+        """Return the seconds to wait now; not less than the gateway asked for."""
         span = min(self._longest, self._first * (1 << min(self._attempts, 30)))
         self._attempts += 1
         asked = close.retry_after_ms / 1000 if close is not None else 0.0

@@ -1,9 +1,10 @@
-"""A device's side of the conversation, sans-I/O: everything that decides or keeps a promise.
+"""A device's side of the session, without I/O: everything that decides or keeps a promise.
 
-A driver (asyncio, or the simulator on a virtual clock) feeds it what happened: a WELCOME, frames,
-the loss of a channel, what the application did. It asks for the next `change`, makes it durable in
-an inbox and says `committed`; sends the `frames` that may leave now; hands `ready` messages over.
-Nothing is acknowledged, and nothing of our own is sent, before the change that it depends on.
+A driver (asyncio, or the simulator on a virtual clock) reports what happened: a WELCOME, frames,
+the loss of a channel, an act of the application. It asks for the next `change`, makes it durable in
+an inbox and calls `committed`; sends the `frames` that may leave now; hands over the `ready`
+messages. Nothing is acknowledged, and no message is sent, before the change that it depends on is
+durable.
 """
 
 from __future__ import annotations
@@ -53,11 +54,11 @@ from lasthop.wire.hop.persistence import (
 from lasthop.wire.hop.ranges import RangeSet
 
 MAX_WINDOW = 4096
-"""`wire.hop.sequence` takes a number farther ahead for nonsense."""
+"""The largest window: `wire.hop.sequence` refuses a number farther ahead."""
 
 
 class SessionCore:
-    """The session of one device, as it was held by its inbox, without what its parts do."""
+    """The session of one device, restored from its inbox, without its parts."""
 
     def __init__(self, terms: DeviceTerms, held: InboxContents) -> None:
         if not 1 <= terms.window.messages <= MAX_WINDOW:
@@ -73,7 +74,7 @@ class SessionCore:
         self.outbox = Outbox(terms, held, self.mark)
         plain = self.outbox.order = PlainOrder(self.outbox)
         plain.restore(item for item in self.outbox.restored if item.number < 0)
-        # Keys are not secret here, so they need no salt.
+        # A device's own keys need not be hard to guess, so they have no salt.
         self._keys = KeyMaker(node=0, after=state.last_key, random64=lambda: 0)
         self._last_key = state.last_key
         self._incarnation = state.incarnation
@@ -82,9 +83,9 @@ class SessionCore:
         self._pending: deque[Snapshot] = deque()
         self._durable = Snapshot(0, state, self.arrivals.acknowledgement(), ())
         self._gate = 0
-        """The change that must be durable before anything leaves on this channel."""
+        """The number of the change that must be durable before anything leaves on this channel."""
         self._refusals: list[tuple[int, Refusal]] = []
-        """Why messages of ours are not acted on, by their keys, since the owner last looked."""
+        """The refusals of this device's messages, with their keys, until the owner takes them."""
         self._untold = RangeSet()
         self._open = False
         self._told = Ack(0, 0)
@@ -93,7 +94,8 @@ class SessionCore:
         self._reliable = True
 
     def attach(self, parts: Iterable[DevicePart], held: InboxContents) -> None:
-        """Let these take part, in their order."""
+        """Connect the parts, in the order in which they are asked, and restore what the inbox
+        held."""
         parts = tuple(parts)
         self._takers = {kind: take for part in parts for kind, take in part.frames_taken().items()}
         self._whole = moments(parts, "whole")
@@ -121,21 +123,21 @@ class SessionCore:
     # The channel.
 
     def hello(self, *, link: str | None = None, network: str | None = None) -> Hello:
-        """What to dial with, when the session is `settled`.
+        """Return the HELLO to dial with; the session must be `settled`.
 
-        Only what is durable may be claimed, and to hold more than was claimed is dangerous: a
-        gateway that is an older copy of itself may give the same numbers out again.
+        Only durable numbers may be claimed, and holding more than was claimed is dangerous: a
+        gateway that was restored from a backup may give the same numbers out again.
         """
         if not self.settled:
             raise ValueError("what has happened is made durable before the device dials again")
         return self._hello(link, network, join=False)
 
     def joining(self, *, link: str | None = None, network: str | None = None) -> Hello | None:
-        """What to dial with for one more channel beside those that are open; `None` while there is
-        nothing that it could join.
+        """Return the HELLO for one more channel beside the open ones; None while there is none to
+        join.
 
-        The gateway grants it only in the conversation that the others are in, so what it claims
-        need not be everything.
+        The gateway grants it only in the session that the others are in, so its claims may be
+        incomplete.
         """
         if not self._open or self._durable.n < self._gate:
             return None
@@ -175,11 +177,11 @@ class SessionCore:
     def welcomed(
         self, hello: Hello, welcome: Welcome, now: Micros, *, reliable: bool = True
     ) -> bool:
-        """The gateway answered. False: close this channel and dial again, with a new `hello`.
+        """Take the gateway's WELCOME. If False, close this channel and dial again with a new
+        `hello`.
 
-        `reliable` says whether the channel loses nothing while it lasts, and nothing overtakes
-        anything on it. Raises a HopError when the
-        answer is impossible.
+        `reliable` says whether the channel loses and reorders nothing while it lasts. Raises a
+        HopError if the answer is impossible.
         """
         self._reliable = reliable
         claims = Claims(
@@ -189,10 +191,10 @@ class SessionCore:
         match accept(claims, hello, welcome):
             case Continue(ack, closed):
                 self.arrivals.close_below(closed, now)
-                # WELCOME leaves when what HELLO said is durable at the gateway.
+                # The gateway sends WELCOME when the content of HELLO is durable there.
                 self.arrivals.told(hello.dropped)
-                # Dropped while the HELLO was on its way. What is not durable of it may be told:
-                # in another life it would be too late as well.
+                # Messages dropped while the HELLO was on its way. They may be told before they are
+                # durable: after a crash they would be too late as well.
                 self._untold = RangeSet(self.arrivals.dropped)
                 self._told = Ack(hello.received, hello.delivered, hello.individual)
                 self._gate = 0
@@ -215,12 +217,12 @@ class SessionCore:
         return True
 
     def joined(self, hello: Hello, welcome: Welcome) -> bool:
-        """The gateway answered a `joining` hello. False: close this channel."""
+        """Take the WELCOME to a `joining` HELLO. If False, close this channel."""
         ours = self._incarnation, self._epoch
         claimed, offered = (hello.incarnation, hello.epoch), (welcome.incarnation, welcome.epoch)
         if not (self._open and welcome.joined and claimed == offered == ours):
             return False
-        # From now on what is said over one channel may overtake what was said over another.
+        # From now on a frame on one channel may overtake a frame on another.
         self._reliable = False
         for part_joined in self._joined:
             part_joined()
@@ -232,12 +234,11 @@ class SessionCore:
 
     @property
     def in_contact(self) -> bool:
-        """Whether the gateway has welcomed us and is still there."""
+        """Whether the gateway has welcomed the device and a channel is still open."""
         return self._open
 
     def rerouted(self, channel: int = 0) -> None:
-        """One of several channels has ended, and what was said over it may be lost: say it again
-        over another."""
+        """Send everything again that may have been lost with one of several channels."""
         self._repeat = True
         self._untold = RangeSet(self.arrivals.dropped)
         self._told_window = None
@@ -255,7 +256,7 @@ class SessionCore:
         self.mark.dirty = True
 
     def lost(self) -> None:
-        """The channel has ended; what it still owed is said in the next HELLO."""
+        """Note that the last channel has ended; the next HELLO says what it still owed."""
         self._open = False
         self._untold = RangeSet()
         for part_lost in self._lost:
@@ -263,18 +264,18 @@ class SessionCore:
         self.outbox.lost()
 
     def link_up(self, channel: int, label: str, *, round_trip: Micros | None = None) -> None:
-        """Messages may leave over this channel, which is known by a number above 0."""
+        """Note that messages may leave over this channel, which has a number above 0."""
         for part_link_up in self._link_up:
             part_link_up(channel, label, round_trip)
 
     def link_paused(self, channel: int, paused: bool) -> None:
-        """A channel's unsent buffer is full, or has room again."""
+        """Note that a channel's unsent buffer is full, or has room again."""
         for part_link_paused in self._link_paused:
             part_link_paused(channel, paused)
 
     def received(self, frames: Iterable[Frame], now: Micros) -> None:
-        """Frames came in. Raises a HopError when the gateway says something impossible; then the
-        channel has to be closed."""
+        """Take frames from the gateway. Raises a HopError if one is impossible; then close the
+        channel."""
         arrivals = self.arrivals
         duplicates = arrivals.duplicates
         for frame in frames:
@@ -299,7 +300,7 @@ class SessionCore:
             for accepted in self._accepted:
                 accepted(items, now)
         if arrivals.duplicates != duplicates:
-            # The acknowledgement may have been lost; on a mapping without order that happens.
+            # A repeat means that our ack may have been lost, which an unordered mapping allows.
             self._repeat = True
 
     # The application.
@@ -312,8 +313,8 @@ class SessionCore:
         headers: Headers | None = None,
         body: bytes = b"",
     ) -> int:
-        """Take a message for the gateway; returns the key by which its fate is told. Raises
-        TooLarge or Overloaded, and then has not taken it."""
+        """Queue a message for the gateway; return the key under which its outcome is reported.
+        Raises TooLarge or Overloaded, and then nothing was queued."""
         key = self._keys.key(now)
         frame = MessageFrame(None, key, topic, headers, body)
         self.outbox.check([frame])
@@ -325,62 +326,66 @@ class SessionCore:
     def say(
         self, now: Micros, *, topic: str | None = None, headers: Headers, body: bytes = b""
     ) -> None:
-        """Tell the gateway something, however full the outbox is: it makes room."""
+        """Queue a message of the session itself, however full the outbox is: it lets the gateway
+        free room."""
         self._last_key = key = self._keys.key(now)
         self.outbox.queue(MessageFrame(None, key, topic, headers, body), casual=False)
 
     @property
     def last_time(self) -> Micros:
-        """When the last message was queued."""
+        """The time at which the last message was queued."""
         return key_time(self._last_key)
 
     def refuse(self, key: int, refusal: Refusal) -> None:
-        """The gateway will not act on a message of ours, or never gets it."""
+        """Report that the gateway will not act on a message of this device, or never gets it."""
         self._refusals.append((key, refusal))
         for refused in self._refused:
             refused(key)
 
     def expire(self, now: Micros) -> None:
-        """Let go what is past its deadline and was not read, or was not answered."""
+        """Drop messages and requests that are past their deadline, unread or unanswered."""
         for expire in self._expire:
             expire(now)
 
     def next_expiry(self) -> Micros | None:
-        """When `expire`, or `decide`, has something to do."""
+        """Return the time at which `expire` or `decide` has something to do; None if there is
+        none."""
         due = [self.outbox.order.due, *(next_expiry() for next_expiry in self._next_expiry)]
         return min((at for at in due if at is not None), default=None)
 
     def check(self, frames: Iterable[MessageFrame]) -> None:
-        """Raise what `queue` would raise for one of these."""
+        """Raise the error that `queue` would raise for one of these frames."""
         self.outbox.check(frames)
 
     def ready(self, now: Micros) -> list[Message]:
-        """What to hand to the application now; `finished` tells when it is done with a message."""
+        """Return the messages to hand to the application now; `finished` is called when it is done
+        with one."""
         return self.arrivals.handover.ready(now, self._durable.state.offered)
 
     def fresh(self, now: Micros) -> list[Message]:
-        """Like `ready`, for a handler whose work becomes durable together with the next change:
-        what has just arrived is not stored first."""
+        """Return messages like `ready`, for a handler whose work becomes durable with the next
+        change: new arrivals need not be stored first."""
         return self.arrivals.handover.fresh(now)
 
     def put_back(self, messages: Iterable[Message]) -> None:
-        """A handler got no further than these of the `fresh` messages; their work was undone."""
+        """Take back the `fresh` messages that a handler did not get to, or whose work was
+        undone."""
         self.arrivals.handover.put_back(messages)
 
     def finished(self, *messages: Message) -> None:
-        """The application is done with these; with the next change that is durable."""
+        """Note that the application is done with these messages; durable with the next change."""
         for message in messages:
             self.arrivals.finish(message)
 
     def lapsed(self, message: Message) -> None:
-        """The application had not looked at it when its deadline passed."""
+        """Note that a message's deadline passed before the application looked at it."""
         self.arrivals.drop(message)
 
     # The driver.
 
     def decide(self, now: Micros, *, budget: int | None = None) -> None:
-        """Choose what of the messages that wait leaves after the next change: at most so many bytes
-        and a message."""
+        """Choose the waiting messages that leave after the next change: at most `budget` bytes and
+        one message."""
         self.outbox.order.decide(now, budget=budget)
         self._hear_refusals()
 
@@ -391,7 +396,8 @@ class SessionCore:
                 self.refuse(item.key, against)
 
     def change(self, *, flush: bool = False) -> Change | None:
-        """What is to be made durable next, if anything; several may be under way, in order."""
+        """Return the next change to make durable, or None; several may be under way, in order.
+        `flush` returns one even if nothing is urgent."""
         arrivals, outbox = self.arrivals, self.outbox
         if not (self.mark.dirty or flush):
             return None
@@ -423,7 +429,7 @@ class SessionCore:
         return change
 
     def committed(self, n: int) -> None:
-        """Change `n`, and all before it, is durable."""
+        """Note that change `n`, and all before it, is durable."""
         for part_committed in self._committed:
             part_committed(n)
         while self._pending and self._pending[0].n <= n:
@@ -435,24 +441,24 @@ class SessionCore:
     def frames(
         self, *, room: bool = True, budget: int | None = None, piece: bool = True
     ) -> list[Frame]:
-        """What may leave over the open channel now; without room only what takes next to none.
+        """Return the frames that may leave over the open channel now; without `room` only very
+        small ones.
 
-        With `piece` a piece may be last; the next one is to wait until that has left.
-
-        With a budget in bytes, `more` tells whether messages are left that could leave as well.
+        With `piece` the last may be a piece; the next one waits until that has left. With a
+        `budget` in bytes, `more` tells whether messages are left that could leave as well.
         """
         if not self._open or self._durable.n < self._gate:
             return []
         frames: list[Frame] = []
         while self._untold:
-            # Before the acknowledgement that covers them (Acknowledgements and credit).
+            # DROPPED precedes the ack that covers it (hop protocol, "Acknowledgements and credit").
             some = self._untold.ranges(MAX_RANGES)
             self._untold.drop_below(some[-1][1])
             frames.append(Dropped(some))
         ack = self._durable.ack
         if ack != self._told or self._repeat:
             if not self._reliable and self._durable.state.dropped:
-                # It may have been lost before: whatever an acknowledgement covers goes with it.
+                # An earlier DROPPED may have been lost: send all that this ack covers with it.
                 frames = [Dropped(self._durable.state.dropped)]
             self._told = ack
             self._repeat = False
@@ -469,29 +475,29 @@ class SessionCore:
         return frames
 
     def routed(self, *, piece: bool = True) -> dict[int, list[Frame]]:
-        """What may leave now over particular channels, beside the `frames`."""
+        """Return the frames that may leave now over particular channels, besides `frames`."""
         if not self._open or self._durable.n < self._gate:
             return {}
         return self.outbox.order.routed(piece=piece)
 
     @property
     def stuck(self) -> bool:
-        """Whether a new contact is needed before anything more gets through."""
+        """Whether only a new contact lets anything more leave."""
         return self.outbox.order.stuck
 
     @property
     def more(self) -> bool:
-        """Whether the last `frames` were cut short by their budget, or had consequences."""
+        """Whether the last `frames` were cut short by their budget, or made a change."""
         return self.outbox.order.more or self.mark.dirty
 
     def session_events(self) -> list[SessionEvent]:
-        """What the application may want to know, since the last time."""
+        """Return the events for the application since the last call."""
         arrivals, outbox = self.arrivals, self.outbox
         session_events: list[SessionEvent] = [MessageSent(key) for key in outbox.sent]
         session_events += [MessageAccepted(key) for key in outbox.accepted]
         for told in self._session_events:
             session_events += told()
-        # What is refused after its deadline has ended before.
+        # After the parts' events: a request that timed out had its outcome before the refusal.
         session_events += [Refused(key, answer) for key, answer in self._refusals]
         session_events += [Lapsed(message) for message in arrivals.lapsed]
         outbox.sent, outbox.accepted = [], []
@@ -500,12 +506,12 @@ class SessionCore:
 
     @property
     def held(self) -> int:
-        """How many messages the application is not done with."""
+        """The number of messages that the application is not done with."""
         return self.arrivals.held
 
     @property
     def waiting(self) -> int:
-        """How many messages the gateway may not have."""
+        """The number of messages that the gateway may not have."""
         return self.outbox.waiting
 
     @property
@@ -515,5 +521,6 @@ class SessionCore:
 
 
 def milliseconds(time: Micros) -> int:
-    """A duration in the unit of the wire, rounded up: a deadline is not made shorter."""
+    """Return a duration in milliseconds, the unit on the wire, rounded up so that no deadline is
+    shortened."""
     return -(-time // MILLISECOND)

@@ -1,4 +1,4 @@
-"""What becomes true of a session when a change of it is durable."""
+"""The state of a session that a change makes durable."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lasthop.wire.hop.frames import Ack, Ranges
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """What becomes true when change `n` is durable."""
+    """The numbers and the ack that become durable with change `n`."""
 
     n: int
     state: SessionNumbers

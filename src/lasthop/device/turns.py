@@ -1,7 +1,8 @@
-"""Runs a desk's turns one after the other, in a thread of their own where the inbox is a disk.
+"""Runs the turns of a session one after the other, in a thread of their own if the inbox is on
+disk.
 
-While one turn is under way what happens is collected for the next: the slower the disk, the more
-goes into one commit.
+Acts that are posted during a turn are collected for the next: the slower the disk, the more goes
+into one commit.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ Then = Callable[[Any], None]
 
 
 class Turns:
-    """The event loop's side of a desk."""
+    """The event loop's side of a session runner."""
 
     def __init__(
         self,
@@ -36,7 +37,8 @@ class Turns:
         failed: Callable[[BaseException], None],
         thread: ThreadPoolExecutor | None,
     ) -> None:
-        """Without a thread turns are taken on the event loop, which they do not hold up."""
+        """Prepare to run turns; without a thread they run on the event loop, for an inbox that
+        never blocks."""
         self._runner = runner
         self._clock = clock
         self._carry_out = carry_out
@@ -46,21 +48,21 @@ class Turns:
         self._acts: list[tuple[Act, Then | None]] = []
         self._again = False
         self._over: BaseException | None = None
-        """Why no more turns are taken."""
+        """The error because of which no more turns are taken; None while they are."""
         self._idle = asyncio.Event()
         self._idle.set()
         self.room = True
-        """Whether the link takes more than a few bytes."""
+        """Whether the main link takes more than a few bytes."""
         self.drained = True
         """Whether the last piece has left the unsent buffer."""
 
     @property
     def terms(self) -> DeviceTerms:
-        """Who this device is."""
+        """The identity and limits of the device."""
         return self._runner.session.terms
 
     def keep(self, name: str, value: bytes) -> None:
-        """Let the inbox keep something that is no message, if it can."""
+        """Store a value that is not a message in the inbox; a failure is only logged."""
 
         def then(result: object) -> None:
             if isinstance(result, Exception):
@@ -69,7 +71,7 @@ class Turns:
         self.post(lambda _session, _now: self._runner.keep(name, value), then)
 
     def post(self, act: Act, then: Then | None = None) -> None:
-        """Let this happen in the next turn; `then` gets what it returned, or an exception."""
+        """Run `act` in the next turn; `then` gets its result, or the exception."""
         if self._over is not None:
             if then is not None:
                 then(self._over)
@@ -78,8 +80,8 @@ class Turns:
         self.nudge()
 
     async def ask(self, act: Act) -> Any:
-        """Let this happen, and return what it returned, or raise what it raised, when it is
-        durable."""
+        """Run `act` in the next turn; return its result, or raise its exception, when its changes
+        are durable."""
         future: asyncio.Future[Any] = self._loop.create_future()
 
         def then(result: object) -> None:
@@ -94,7 +96,7 @@ class Turns:
         return await future
 
     async def hello(self, link: str | None, network: str | None) -> Hello:
-        """What to dial with."""
+        """Return the HELLO to dial with, when all changes are durable."""
         hello = await self.ask(lambda _session, _now: self._runner.hello(link, network))
         assert isinstance(hello, Hello)
         return hello
@@ -107,11 +109,11 @@ class Turns:
             self._loop.call_soon(self._turn)
 
     async def idle(self) -> None:
-        """Until nothing is left to do."""
+        """Wait until nothing is left to do."""
         await self._idle.wait()
 
     def end(self, why: BaseException) -> None:
-        """Take no more turns; whoever waits for one is told why."""
+        """Take no more turns; acts that still wait get this error."""
         self._over = self._over or why
         acts, self._acts = self._acts, []
         for _, then in acts:
@@ -159,7 +161,8 @@ class Turns:
         self._loop.call_soon(self._turn)
 
     def _stop(self, acts: list[tuple[Act, Then | None]], error: BaseException) -> None:
-        """The inbox failed in the middle of a turn: nobody knows what the session holds now."""
+        """End after the inbox failed in the middle of a turn: the session may be ahead of the
+        inbox."""
         self._acts = acts + self._acts
         self.end(error)
         self._failed(error)
