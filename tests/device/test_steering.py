@@ -415,7 +415,7 @@ class TestRestart:
         inbox = MemoryInbox()
         with inbox.transaction() as transaction:
             transaction.put("lasthop.wishes", b"\xc1")
-        with pytest.raises(StoreBroken, match="the wishes in the inbox cannot be read"):
+        with pytest.raises(StoreBroken, match="the preferences in the inbox cannot be read"):
             DeviceSession(TERMS, inbox.load())
 
 

@@ -163,7 +163,7 @@ class Outbox:
     def _reset(self) -> None:
         self.forget_sent()
         self.peer_received = self.confirmed = self._outbound.received
-        """What the gateway has, with and without the skips that are on their way."""
+        """The count of numbers that the gateway has, with and without skips on their way."""
         self._skips = RangeSet()
 
     def again(self) -> None:

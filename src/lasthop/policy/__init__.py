@@ -2,8 +2,8 @@
 
 A version is one JSON file, decoded and checked as a whole before anything of it is used. It says
 for devices and topics how to forward, for devices when which link is likely, and for networks how
-long a connection may stay idle. Where a device is not known its segment is asked, then the fleet,
-then the built-in default; `Found.level` says which of them answered.
+long a connection may stay idle. For an unknown device its segment is used, then the fleet, then the
+built-in default; `Found.level` says which.
 """
 
 from __future__ import annotations
@@ -18,29 +18,30 @@ from lasthop.clock import HOUR, SECOND, Micros
 from lasthop.errors import InvalidRequest
 
 FORMAT = 1
-"""Of the file. A reader refuses one that it does not know: half of a policy is none."""
+"""The version of the file's format. A reader refuses any other: a policy is used as a whole."""
 
 MAX_DEVICES = 1_000_000
-"""Entries of one file; a gateway keeps all of them in memory, a kilobyte each at worst."""
+"""The most entries of one file; a gateway keeps all of them in memory, a kilobyte each at worst."""
 
 LONGEST_INTERVAL: Micros = 2 * HOUR
 SHORTEST_INTERVAL: Micros = 10 * SECOND
-"""Of heartbeats: below the first a radio never sleeps, beyond the second nobody notices a death."""
+"""The bounds of heartbeat intervals: below the shortest a radio never sleeps, above the longest a
+dead connection goes unnoticed."""
 
 Level: TypeAlias = Literal["device", "segment", "fleet", "default"]
 
 
 class Forwarding(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """How much of a topic goes to a device before anybody asks: a policy, and its tuning."""
+    """How much of a topic is sent to a device ahead of being read: a policy, and its tuning."""
 
     policy: str = "unified"
     prefetch_limit: int | None = None
     expiration_threshold: Micros | None = None
     price: float = 1.0
     memory: dict[str, Any] = {}
-    """What the policy is to know from its first moment on, as `decision.policies.memory` has it."""
+    """The policy's initial knowledge, in the form of `decision.policies.memory`."""
     confidence: float = 0.0
-    """0 to 1: how much observation is behind it."""
+    """How much observation supports this entry, from 0 to 1."""
 
     def __post_init__(self) -> None:
         if not self.policy:
@@ -68,17 +69,17 @@ class Calendar(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
 
 
 class TopicPolicy(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What holds for one topic of one device, segment or fleet."""
+    """The forwarding of one topic to one device, segment or fleet."""
 
     app: str
     name: str
-    """Of the device or the segment; empty for the fleet."""
+    """The name of the device or the segment; empty for the fleet."""
     topic: str
     forwarding: Forwarding
 
 
 class DevicePolicy(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What holds for a device as a whole."""
+    """The segment and the calendar of one device."""
 
     app: str
     name: str
@@ -87,23 +88,24 @@ class DevicePolicy(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkno
 
 
 class Lineage(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Where a version comes from."""
+    """The origin of a policy version: the code and the log that it was learned from."""
 
     code: str
-    """Version of lasthop that learned it."""
+    """The version of lasthop that learned the policy."""
     made_at: Micros
     first_day: str = ""
     last_day: str = ""
-    """The days of the log that it was learned from, both included."""
+    """The last day of the log that the policy was learned from; `first_day` and this one are
+    included."""
     events: int = 0
     held_out: dict[str, float] = {}
-    """What it achieved on the last part of the log, which had no say in the choice; `live_` is the
-    policy of the log."""
+    """The results on the last part of the log, which was not used for learning; `live_` marks those
+    of the policy in force at that time."""
     note: str = ""
 
 
 class Policies(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One version."""
+    """One version of the policy, for all devices and networks."""
 
     format: int
     version: str
@@ -114,7 +116,7 @@ class Policies(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     devices: tuple[TopicPolicy, ...] = ()
     about: tuple[DevicePolicy, ...] = ()
     heartbeats: dict[str, Micros] = {}
-    """For each network the idle interval that its connections survive."""
+    """The idle interval in microseconds that connections survive, by network."""
 
     def __post_init__(self) -> None:
         if self.format != FORMAT:
@@ -133,7 +135,8 @@ class Policies(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
 
 
 class Found(msgspec.Struct, frozen=True):
-    """An answer, where it came from, and the version that gave it."""
+    """The forwarding of a topic to a device, the level it was found at, and the policy's
+    version."""
 
     forwarding: Forwarding
     level: Level
@@ -141,7 +144,7 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class PolicyIndex:
-    """A version, ready to be asked: every answer is a few look-ups."""
+    """A policy version, indexed so that every answer takes a few look-ups."""
 
     def __init__(self, policies: Policies) -> None:
         self.version = policies.version
@@ -153,7 +156,7 @@ class PolicyIndex:
         self._about = {(d.app, d.name): d for d in policies.about}
 
     def forwarding(self, app: str, device: str, topic: str) -> Found:
-        """How to forward a topic to a device."""
+        """Return how to forward a topic to a device."""
         if (found := self._devices.get((app, device, topic))) is not None:
             return Found(found, "device", self.version)
         about = self._about.get((app, device))
@@ -161,23 +164,23 @@ class PolicyIndex:
             segment = self._segments.get((app, about.segment, topic))
             if segment is not None:
                 return Found(segment, "segment", self.version)
-        # A topic that nobody has read yet is like the others of its app.
+        # A topic without data of its own is treated like the others of its app.
         fleet = self._fleet.get((app, topic)) or self._fleet.get((app, ""))
         if fleet is not None:
             return Found(fleet, "fleet", self.version)
         return Found(self._default, "default", self.version)
 
     def calendar(self, app: str, device: str) -> Calendar | None:
-        """When which link is likely."""
+        """Return when which link of a device is likely; None if that is unknown."""
         about = self._about.get((app, device))
         return None if about is None else about.calendar
 
     def heartbeat(self, network: str) -> Micros | None:
-        """How long a connection over this network may stay idle."""
+        """Return how long a connection over this network may stay idle; None if that is unknown."""
         return self.policies.heartbeats.get(network)
 
     def forwardings(self) -> Iterator[Forwarding]:
-        """Everything that is said about forwarding."""
+        """Yield all forwarding entries of the version, the default first."""
         yield self._default
         for topics in (self.policies.fleet, self.policies.segments, self.policies.devices):
             for topic in topics:
@@ -185,19 +188,19 @@ class PolicyIndex:
 
 
 BUILT_IN = Policies(FORMAT, "built-in", Lineage(code="", made_at=0))
-"""What holds where nothing was learned: the unified algorithm."""
+"""The policy where nothing was learned: the unified algorithm."""
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 _decode = msgspec.json.Decoder(Policies).decode
 
 
 def encode(policies: Policies) -> bytes:
-    """The content of a version's file."""
+    """Return the content of a policy version's file."""
     return _encode(policies) + b"\n"
 
 
 def decode(data: bytes) -> Policies:
-    """A version from its file, or a reason why it is none."""
+    """Return the policy version of a file's content. Raises InvalidRequest if it is invalid."""
     try:
         return _decode(data)
     except msgspec.DecodeError as error:

@@ -3,9 +3,9 @@
     policies/20261115T101500-1f3a9c02/policies.json     a version; it never changes
     policies/CURRENT                                    which one is in force, and which were before
 
-The pointer is replaced in one step and carries the digest of what it points to, so that a reader
-sees the old version or the new one, never a part of either. No Java, no Parquet: a gateway reads it
-with what it has anyway.
+The pointer is replaced in one step and carries the digest of the version's file, so that a reader
+sees the old version or the new one, never a part of either. There is no Java and no Parquet: a
+gateway reads it with the libraries that it has anyway.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ POINTER = "CURRENT"
 CONTENT = "policies.json"
 
 MAX_BYTES = 1 << 30
-"""Of a version: a gateway would need several times as much memory for more."""
+"""The most bytes of a version's file: a gateway needs several times as much memory."""
 
 REMEMBERED = 100
-"""Versions that can be returned to, one by one."""
+"""The number of earlier versions that `roll_back` can return to, one by one."""
 
 
 class Pointer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which version is in force."""
+    """The version of the policy that is in force, with the digest of its file."""
 
     version: str
     sha256: str
@@ -41,13 +41,14 @@ class Pointer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PolicyStore:
-    """Versions of the policy under one directory."""
+    """The versions of the policy in one directory."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def pointer(self) -> Pointer | None:
-        """Which version is in force; none before the first."""
+        """Return which version is in force; None before the first. Raises StoreBroken if the
+        pointer is damaged."""
         try:
             data = (self.root / POINTER).read_bytes()
         except FileNotFoundError:
@@ -58,11 +59,12 @@ class PolicyStore:
             raise StoreBroken(f"the pointer to the policy cannot be read: {error}") from None
 
     def versions(self) -> list[str]:
-        """All that are kept, oldest first."""
+        """Return the names of all stored versions, oldest first."""
         return sorted(path.parent.name for path in self.root.glob(f"*/{CONTENT}"))
 
     def read(self, version: str, *, sha256: str | None = None) -> Policies:
-        """One version, checked."""
+        """Return one version, checked against its digest if that is given. Raises NotFound or
+        StoreBroken."""
         path = self.root / version / CONTENT
         try:
             size = path.stat().st_size
@@ -79,14 +81,15 @@ class PolicyStore:
         return policies
 
     def current(self) -> Policies | None:
-        """The version in force."""
+        """Return the version in force; None before the first. Raises NotFound or StoreBroken."""
         pointer = self.pointer()
         if pointer is None:
             return None
         return self.read(pointer.version, sha256=pointer.sha256)
 
     def publish(self, policies: Policies) -> str:
-        """Keep a version under a name made from its time and content, and put it in force."""
+        """Store a version under a name made from its time and content, and put it in force; return
+        the name."""
         made = datetime.fromtimestamp(policies.lineage.made_at / 1e6, UTC)
         digest = hashlib.sha256(encode(policies)).hexdigest()
         version = f"{made:%Y%m%dT%H%M%S}-{digest[:8]}"
@@ -101,7 +104,8 @@ class PolicyStore:
         return version
 
     def roll_back(self) -> str:
-        """Put the version in force that was so before; a version that is gone is passed over."""
+        """Put the previous version in force again, and return its name; deleted versions are passed
+        over. Raises NotFound if there is none."""
         pointer = self.pointer()
         before = () if pointer is None else pointer.before
         for place, (version, sha256) in enumerate(before):
@@ -115,7 +119,7 @@ class PolicyStore:
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Whole or not at all, also after a loss of power."""
+    """Write a file whole or not at all, also across a loss of power."""
     private_directory(path.parent)
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     private_file(partial)

@@ -1,4 +1,4 @@
-"""What a hook may decide: let a message go on, answer it, or drop it."""
+"""The decisions that a surrogate's hook may return: relay a message, answer it, or drop it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HeaderValues: TypeAlias = Mapping[str, str] | Iterable[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relay:
-    """The message goes on, with what is given here in place of what it had."""
+    """Let the message go on, with the fields given here in place of its own."""
 
     body: bytes | str | UnsetType = UNSET
     content_type: str | UnsetType = UNSET
@@ -26,7 +26,8 @@ class Relay:
     rank: float | UnsetType = UNSET
 
     def content(self, before: Content) -> Content:
-        """What goes on, of a message that said this."""
+        """Return the content that goes on, given the message's own content. Raises TypeError if a
+        field is invalid."""
         return make_content(
             before.body if self.body is UNSET else self.body,
             content_type=before.content_type if self.content_type is UNSET else self.content_type,
@@ -38,7 +39,7 @@ class Relay:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The sender of the message gets this answer, and the message goes no further."""
+    """Send this answer to the sender of the message, which goes no further."""
 
     body: bytes | str = b""
     content_type: str = DEFAULT_CONTENT_TYPE
@@ -46,7 +47,7 @@ class Answer:
     headers: HeaderValues = ()
 
     def content(self) -> Content:
-        """What is answered."""
+        """Return the content of the answer. Raises TypeError if a field is invalid."""
         return make_content(
             self.body, content_type=self.content_type, title=self.title, headers=self.headers
         )
@@ -54,7 +55,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """The message goes no further, for this reason."""
+    """Let the message go no further, for this reason; it is written to the event log."""
 
     reason: str
 
@@ -70,7 +71,7 @@ def make_content(
     headers: HeaderValues,
     rank: float = 0.0,
 ) -> Content:
-    """Content that can travel; raises `TypeError` with what is wrong."""
+    """Return the content of a message with these fields. Raises TypeError if one is invalid."""
     given: Any = list(headers.items() if isinstance(headers, Mapping) else headers)
     pairs: Headers = tuple(given)
     data = body.encode() if isinstance(body, str) else body

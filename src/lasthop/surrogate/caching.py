@@ -1,7 +1,7 @@
 """Answers kept at the gateway: which requests may be answered with them, and for how long.
 
-An answer says itself how long it is good for, in its header `cache-control`: `max-age=60`,
-`stale-while-away=3600`, `no-store`. Where it says nothing, the method's `ttl` counts.
+An answer says how long it is valid in its header `cache-control`: `max-age=60`,
+`stale-while-away=3600`, `no-store`. Without the header, the method's `ttl` counts.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from lasthop.surrogate.state import Ledger, State
 F = TypeVar("F", bound=Callable[..., Any])
 
 MOST_ASKED = 1000
-"""Requests whose answer would be cached and has not come: those of devices that never answer must
-not fill the state."""
+"""The most requests whose answer would be cached and has not come: requests to devices that never
+answer must not fill the state."""
 
 METHOD, TERMS = "__surrogate_method__", "__surrogate_cache__"
 
 
 @dataclass(frozen=True, slots=True)
 class CacheTerms:
-    """How a method's answers are kept."""
+    """How the answers to a method's requests are cached."""
 
     ttl: float | None
     key: Callable[[Mail], bytes | str] | None
@@ -39,7 +39,7 @@ class CacheTerms:
 
 
 def request(name: str) -> Callable[[F], F]:
-    """Let a method take the requests whose header `method` has this value."""
+    """Decorate a method to handle the requests whose header `method` has this value."""
 
     def mark(function: F) -> F:
         setattr(function, METHOD, name)
@@ -55,12 +55,15 @@ def cacheable(
     policy: CachePolicy | None = None,
     shared: bool = False,
 ) -> Callable[[F], F]:
-    """Let answers to a method's requests be kept and used again.
+    """Decorate a method so that answers to its requests are kept and used again.
 
-    `ttl`: seconds that an answer is good for where it does not say so itself; without it only
-    answers are kept that do. `key`: what tells two requests apart; the body unless another function
-    is given. `shared`: an answer of one device will do for every device of the app. The requests
-    are those of the method's own name, unless `request` gives another.
+    - `ttl`: seconds that an answer is valid if it does not say so itself; without `ttl` only
+      answers that do are kept.
+    - `key`: returns what tells two requests apart; by default the body.
+    - `policy`: which answers are used and which are evicted first; by default `Lru()`.
+    - `shared`: whether an answer of one device serves every device of the app.
+
+    The method handles the requests of its own name, unless `request` gives another.
     """
     terms = CacheTerms(ttl, key, policy or Lru(), shared)
 
@@ -75,7 +78,8 @@ def cacheable(
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """What an answer says of its own age. Unknown and malformed words are passed over."""
+    """What an answer's `cache-control` says of its validity. Unknown and malformed directives are
+    ignored."""
 
     store: bool = True
     max_age: int | None = None
@@ -83,7 +87,7 @@ class Freshness:
 
     @classmethod
     def of(cls, content: Content) -> Freshness:
-        """Read the header `cache-control`."""
+        """Return the validity that the header `cache-control` of an answer states."""
         store, ages = True, dict[str, int]()
         for name, value in content.headers:
             if name.lower() != "cache-control":
@@ -98,7 +102,7 @@ class Freshness:
 
 
 class Cache:
-    """The answers to one method's requests, in the surrogate's state."""
+    """The cached answers to one method's requests, in the surrogate's state."""
 
     def __init__(self, ledger: Ledger, method: str, terms: CacheTerms) -> None:
         self._terms = terms
@@ -106,17 +110,17 @@ class Cache:
         self._answers = State(ledger, f"c{method}\x1f")
         self._entries = State(ledger, f"e{method}\x1f")
         self._order: list[tuple[int, str]] | None = None
-        """By worth, the least first; what is outdated here is found out when its turn comes."""
+        """Entries by worth, the least first; an outdated one is recognised when it is taken out."""
         self._count = 0
 
     def key_of(self, mail: Mail) -> str:
-        """Under what the answer to a request is kept."""
+        """Return the key under which the answer to a request is cached."""
         told = mail.body if self._terms.key is None else self._terms.key(mail)
         digest = hashlib.blake2b(told.encode() if isinstance(told, str) else told, digest_size=16)
         return f"{'' if self._terms.shared else mail.device}\x1f{digest.hexdigest()}"
 
     def find(self, key: str, mail: Mail) -> Content | None:
-        """An answer that may be used for this request."""
+        """Return a cached answer that may be used for this request; None if there is none."""
         if key not in self._entries:
             return None
         entry = self._entry(key)
@@ -130,7 +134,7 @@ class Cache:
         return msgspec.convert(self._answers[key], Content)
 
     def keep(self, key: str, content: Content, now: Micros) -> bool:
-        """Keep an answer, if it may be kept and there is room for it."""
+        """Cache an answer, if it allows that and there is room; return whether it was."""
         fresh = Freshness.of(content)
         age = fresh.max_age if fresh.max_age is not None else self._terms.ttl
         if not fresh.store or age is None:
@@ -148,13 +152,14 @@ class Cache:
         return True
 
     def clear(self, device: str | None) -> None:
-        """Keep nothing any longer; of one device, if that is given."""
+        """Drop all cached answers, or those of one device."""
         for key in list(self._entries):
             if device is None or key.startswith(f"{device}\x1f"):
                 self._remove(key)
 
     def forget(self) -> None:
-        """What was done last does not count: look at the state again."""
+        """Read the state again before the next use: the last input failed, and its changes were
+        undone."""
         self._order = None
 
     def _entry(self, key: str) -> Entry:
@@ -188,16 +193,16 @@ class Cache:
 
 
 class ForwardedRequests:
-    """Requests that went on to devices, whose answers are to be kept when they pass."""
+    """Requests that went on to devices, and whose answers are to be cached when they pass."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._state = State(ledger, "a")
         self._names: list[str] | None = None
 
     def note(self, mail: Mail, method: str, key: str) -> None:
-        """A request goes on to its device."""
+        """Remember a request that goes on to its device."""
         if self._names is None:
-            self._names = list(self._state)  # Keys ascend with time, and so do these names.
+            self._names = list(self._state)  # Message keys ascend with time, and so do these names.
         name = _asked(mail.key, mail.device)
         self._state[name] = [method, key]
         heapq.heappush(self._names, name)
@@ -207,7 +212,8 @@ class ForwardedRequests:
                 del self._state[oldest]
 
     def take(self, mail: Mail) -> tuple[str, str] | None:
-        """The request that this one of a device answers: its method, and what it is kept under."""
+        """Return the method and cache key of the request that a device's message answers, and
+        forget the request; None if it is unknown."""
         name = _asked(mail.answers, mail.device)
         if name not in self._state:
             return None
@@ -216,7 +222,8 @@ class ForwardedRequests:
         return method, key
 
     def forget(self) -> None:
-        """What was done last does not count: look at the state again."""
+        """Read the state again before the next use: the last input failed, and its changes were
+        undone."""
         self._names = None
 
 

@@ -1,4 +1,4 @@
-"""The conversation between the gateway and a worker: frames over a socket pair, each a length and
+"""The protocol between the gateway and a worker: frames over a socket pair, each a length and
 msgpack."""
 
 from __future__ import annotations
@@ -10,48 +10,49 @@ import msgspec
 from lasthop.surrogate.mail import Mail, Verdict
 
 MAX_FRAME = 32 << 20
-"""Bytes. A verdict has at most the state, a message and what it sends; a worker that says more
-is out of order."""
+"""The most bytes of a frame: a verdict has at most the state, a message and the messages it sends,
+so that a longer frame is a fault of the worker."""
 
 HEAD = 4
 
 
 class Begin(msgspec.Struct, tag="begin", array_like=True):
-    """Take your place, with this state, which may grow to `limit` bytes."""
+    """Gateway to worker: create the surrogate with this state, which may grow to `limit` bytes."""
 
     entries: dict[str, bytes]
     limit: int
 
 
 class Work(msgspec.Struct, tag="work", array_like=True):
-    """Deal with these one after the other; at the first failure leave the rest."""
+    """Gateway to worker: handle these inputs in order, and stop at the first failure."""
 
     mails: list[Mail]
 
 
 class Loaded(msgspec.Struct, tag="loaded", array_like=True):
-    """The class is there."""
+    """Worker to gateway: the surrogate's class has been imported."""
 
 
 class Begun(msgspec.Struct, tag="begun", array_like=True):
-    """The surrogate is at its desk."""
+    """Worker to gateway: the surrogate has been created and is ready for inputs."""
 
 
 class Unloadable(msgspec.Struct, tag="unloadable", array_like=True):
-    """The class cannot be loaded, or does not take its place."""
+    """Worker to gateway: the class cannot be imported, or the surrogate cannot be created."""
 
     reason: str
 
 
 class Done(msgspec.Struct, tag="done", array_like=True):
-    """What came of an input."""
+    """Worker to gateway: the verdict on an input."""
 
     number: int
     verdict: Verdict
 
 
 class InputFailed(msgspec.Struct, tag="failed", array_like=True):
-    """Nothing came of an input; `detail` is for the developer's eyes."""
+    """Worker to gateway: an input failed without effect; `detail` is for the surrogate's
+    developer."""
 
     number: int
     reason: str
@@ -67,11 +68,11 @@ decode_report = msgspec.msgpack.Decoder(Report).decode
 
 
 class FrameTooLong(ValueError):
-    """A frame is longer than any may be."""
+    """A frame is longer than the limit."""
 
 
 def frame(message: Order | Report) -> bytes:
-    """A message as it travels."""
+    """Encode a message with its length. Raises FrameTooLong."""
     data = encode(message)
     if len(data) > MAX_FRAME:
         raise FrameTooLong(f"{len(data)} bytes are too much at once; the limit is {MAX_FRAME}")
@@ -79,13 +80,13 @@ def frame(message: Order | Report) -> bytes:
 
 
 class Frames:
-    """Cuts what comes in into messages, still encoded."""
+    """Splits received bytes into messages, which are still encoded."""
 
     def __init__(self) -> None:
         self._data = bytearray()
 
     def receive(self, data: bytes) -> list[bytes]:
-        """The messages that are whole by now; raises `FrameTooLong`."""
+        """Return the messages that are complete now. Raises FrameTooLong."""
         self._data += data
         found: list[bytes] = []
         start = 0

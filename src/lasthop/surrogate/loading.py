@@ -1,4 +1,4 @@
-"""From a name in the configuration to a class."""
+"""Imports the surrogate's class that the configuration names."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 from lasthop.surrogate.surrogate import Surrogate
 
 PLACE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
-"""package.module:Class"""
+"""The form of a class's name in the configuration: package.module:Class"""
 
 
 class CannotLoad(Exception):
-    """There is no such surrogate, and why."""
+    """The surrogate's class cannot be loaded, and why."""
 
 
 def load(place: str) -> type[Surrogate]:
-    """The class at `package.module:Class`. Importing runs its module, so this may raise anything
-    else as well."""
+    """Return the class at `package.module:Class`. Raises CannotLoad, or anything else that
+    importing the module raises."""
     if not PLACE.fullmatch(place):
         raise CannotLoad(f"{place!r} is not like package.module:Class")
     module_name, _, path = place.partition(":")

@@ -1,8 +1,7 @@
-"""What passes between a gateway and a surrogate: a message on its way, and what becomes of it.
+"""What passes between a gateway and a surrogate: a message on its way, and the verdict on it.
 
-These are the only things that cross the border between the gateway's process and the worker's, as
-msgpack. Bytes from a worker are somebody else's: what is decoded here has its form, and the core
-checks everything else before it believes it.
+Only these structures cross the border between the gateway's process and the worker's, as msgpack. A
+worker's bytes are not trusted: decoding checks their form, and the core checks everything else.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ _Headers = Annotated[Headers, msgspec.Meta(max_length=256)]
 
 
 class Way(IntEnum):
-    """Which way a message goes."""
+    """The direction of a message: to a device, or from one."""
 
     TO_DEVICE = 0
     FROM_DEVICE = 1
 
 
 class Content(msgspec.Struct, frozen=True, array_like=True):
-    """What a message says, as far as a surrogate may write it."""
+    """The content of a message, as far as a surrogate may write it."""
 
     body: bytes = b""
     content_type: _Name = DEFAULT_CONTENT_TYPE
@@ -40,19 +39,19 @@ class Content(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Mail(msgspec.Struct, frozen=True, array_like=True):
-    """A message as a surrogate sees it: one message, one device, on its way."""
+    """A message on its way to or from one device, as a surrogate sees it."""
 
     number: int
-    """Of the input. The same number comes again when an earlier attempt came to nothing."""
+    """The number of the input; it comes again if an earlier attempt failed."""
     way: Way
     device: str
-    """The device that it is for, or that sent it."""
+    """The device that the message is for, or that sent it."""
     key: int
     content: Content
     at: Micros
-    """The time, for everything that depends on it."""
+    """The time of the input in microseconds; use it in place of the system's clock."""
     online: bool = False
-    """Whether the device is in contact."""
+    """Whether the device is connected to the gateway."""
     source: str = ""
     target: str = ""
     user: str = ""
@@ -60,49 +59,50 @@ class Mail(msgspec.Struct, frozen=True, array_like=True):
     priority: int = DEFAULT_PRIORITY
     deliver_before: Micros | None = None
     reply_before: Micros | None = None
-    """Until when its sender waits for an answer; none is waited for without."""
+    """The time until which the sender waits for an answer; None if it waits for none."""
     answers: int = 0
-    """The key of the message that this one of a device answers; 0 if it is no answer."""
+    """The key of the message that a device's message answers; 0 if it is not an answer."""
     attempt: int = 1
 
     @property
     def body(self) -> bytes:
-        """What it carries."""
+        """The bytes of the message."""
         return self.content.body
 
     @property
     def title(self) -> str | None:
-        """Its line for people, if it has one."""
+        """The headline of the message for people; None if it has none."""
         return self.content.title
 
     @property
     def content_type(self) -> str:
-        """What its body is."""
+        """The media type of the message's body."""
         return self.content.content_type
 
     @property
     def headers(self) -> dict[str, str]:
-        """Its headers by name, in lower case."""
+        """The message's own headers by name, in lower case."""
         return {name.lower(): value for name, value in self.content.headers}
 
     @property
     def method(self) -> str:
-        """What a request asks for: its header `method`."""
+        """The value of the message's header `method`, which a request asks for; empty if there is
+        none."""
         return self.headers.get("method", "")
 
 
 class OutgoingMail(msgspec.Struct, frozen=True, array_like=True):
-    """One more message that a surrogate sends."""
+    """An additional message that a surrogate sends."""
 
     to: _Name
     content: Content
     priority: Annotated[int, msgspec.Meta(ge=0, le=9)] = DEFAULT_PRIORITY
     ttl: Annotated[int, msgspec.Meta(gt=0)] | None = None
-    """Microseconds after which nobody wants it any more."""
+    """Microseconds after which the message is not delivered any more; None: no limit."""
 
 
 class MailAction(IntEnum):
-    """What becomes of a message."""
+    """What is done with the message that a surrogate was asked about."""
 
     RELAY = 0
     ANSWER = 1
@@ -110,18 +110,19 @@ class MailAction(IntEnum):
 
 
 class Verdict(msgspec.Struct, frozen=True, array_like=True):
-    """All that came of one input. It counts as a whole, or not at all."""
+    """Everything that an input causes. It takes effect as a whole, or not at all."""
 
     action: MailAction = MailAction.RELAY
     content: Content | None = None
-    """Of the answer, or of the message that goes on changed; none lets it go on as it is."""
+    """The content of the answer, or the changed content of the relayed message; None relays it
+    unchanged."""
     reason: _Reason = ""
     sends: tuple[OutgoingMail, ...] = ()
     state: dict[str, bytes] = {}
-    """Entries of the state that have changed; an empty one is gone."""
+    """The entries of the state that have changed; an empty value deletes the entry."""
 
 
 def changed(before: Content, after: Content) -> list[str]:
-    """What differs, by name."""
+    """Return the names of the fields in which two contents differ."""
     names = Content.__struct_fields__
     return [name for name in names if getattr(before, name) != getattr(after, name)]

@@ -1,5 +1,5 @@
-"""What a cache answers with, and what it lets go of first. A policy decides from an entry's times
-alone; a new one is a subclass with two or three short methods."""
+"""Cache policies: which answers a cache uses, and which it evicts first. A policy decides from an
+entry's times alone; a new one is a subclass with two or three short methods."""
 
 from __future__ import annotations
 
@@ -9,60 +9,61 @@ from lasthop.clock import SECOND, Micros
 
 
 class Entry(msgspec.Struct, array_like=True):
-    """What is known of a cached answer beside what it says."""
+    """The times of a cached answer, in microseconds."""
 
     stored: Micros
     expires: Micros
-    """Until when it is fresh."""
+    """The time until which the answer is fresh."""
     stale_until: Micros
-    """Until when it may do while the device is away, as the answer itself says; 0: it says
-    nothing."""
+    """The time until which the answer may be used while the device is away, as it says itself; 0 if
+    it does not say."""
     used: Micros
-    """When it was last answered with."""
+    """The time at which the answer was last used."""
 
 
 class CachePolicy:
-    """Answers are used while they are fresh; the one that was stored first goes first."""
+    """Uses answers while they are fresh, and evicts the one that was stored first."""
 
     def __init__(self, capacity: int = 1000) -> None:
-        """At most `capacity` answers are kept."""
+        """Keep at most `capacity` answers."""
         if capacity < 1:
             raise ValueError("a cache keeps at least one answer")
         self.capacity = capacity
 
     def serves(self, entry: Entry, *, now: Micros, online: bool) -> bool:
-        """Whether this entry may answer now."""
+        """Whether this answer may be used now; `online` tells whether the device is connected."""
         return now < entry.expires
 
     def over(self, entry: Entry, *, now: Micros) -> bool:
-        """Whether this entry can never answer again."""
+        """Whether this answer can never be used again."""
         return now >= entry.expires
 
     def worth(self, entry: Entry) -> int:
-        """Of too many, the entry with the least goes."""
+        """Return the worth of an answer; if there are too many, the one with the least is
+        evicted."""
         return entry.stored
 
 
 class TimeToLive(CachePolicy):
-    """What expires first goes first."""
+    """Uses answers while they are fresh, and evicts the one that expires first."""
 
     def worth(self, entry: Entry) -> int:
         return entry.expires
 
 
 class Lru(CachePolicy):
-    """What was not asked for for the longest time goes first."""
+    """Uses answers while they are fresh, and evicts the one that was least recently used."""
 
     def worth(self, entry: Entry) -> int:
         return entry.used
 
 
 class StaleWhileAway(Lru):
-    """While the device is away, old answers are better than none."""
+    """Uses expired answers too while the device is away, and evicts the least recently used one."""
 
     def __init__(self, capacity: int = 1000, *, stale_for: float = 86_400) -> None:
-        """`stale_for` seconds after it has expired an answer is of no use even so, unless it says
-        otherwise itself (`stale-while-away`)."""
+        """Use an answer up to `stale_for` seconds after it has expired, unless the answer itself
+        says otherwise (`stale-while-away`)."""
         super().__init__(capacity)
         self._stale_for = round(stale_for * SECOND)
 

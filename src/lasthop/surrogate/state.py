@@ -1,8 +1,8 @@
-"""A surrogate's memory that survives: a mapping whose changes count only if the input does.
+"""A surrogate's durable state: a mapping whose changes take effect only if the input succeeds.
 
-Each entry is kept by itself, so that a change costs what the entry costs, not what the state costs.
-Values are what msgpack has: None, truth values, numbers, text, bytes, lists and dictionaries. A
-value that was read may be changed in place: what differs in the end is what was changed.
+Each entry is stored by itself, so that a change costs what the entry costs, not what the state
+costs. Values are those of msgpack: None, booleans, numbers, text, bytes, lists and dictionaries. A
+value that was read may be changed in place: the difference is found at the end of the input.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder().decode
 
 GONE = b""
-"""In place of a value: no value has an empty encoding."""
+"""The encoding that stands for a deleted entry: no value has an empty encoding."""
 
 ENTRY_COST = 32
-"""Bytes that even an empty entry takes, more or less."""
+"""Bytes that an entry takes besides its name and value, roughly."""
 
 
 class StateTooLarge(Exception):
-    """An input would make the state larger than it may be."""
+    """An input would make the surrogate's state larger than its limit."""
 
 
 class Ledger:
-    """Every entry as it counts, and what the input at hand has made of some."""
+    """All entries of a surrogate's state, and the changes of the input at hand."""
 
     def __init__(self, entries: dict[str, bytes], *, limit: int) -> None:
         self._entries = dict(entries)
         self._size = sum(map(entry_size, entries.keys(), entries.values()))
         self._limit = limit
         self._open: dict[str, Any] = {}
-        """Values that were looked at or set since the last input; a deleted one is missing."""
+        """Values that the input has read or set; a deleted one is not among them."""
         self._deleted: set[str] = set()
 
     def get(self, name: str) -> Any:
-        """A value, to look at or change; raises `KeyError`."""
+        """Return the value of an entry, which may be changed in place. Raises KeyError."""
         if name in self._open:
             return self._open[name]
         if name in self._deleted:
@@ -47,12 +47,12 @@ class Ledger:
         return value
 
     def set(self, name: str, value: object) -> None:
-        """Give an entry another value."""
+        """Set the value of an entry."""
         self._deleted.discard(name)
         self._open[name] = value
 
     def delete(self, name: str) -> None:
-        """Forget an entry; raises `KeyError` when there is none."""
+        """Delete an entry. Raises KeyError if there is none."""
         if name not in self:
             raise KeyError(name)
         self._open.pop(name, None)
@@ -62,7 +62,7 @@ class Ledger:
         return name in self._open or (name in self._entries and name not in self._deleted)
 
     def names(self, prefix: str) -> list[str]:
-        """All names with this beginning, in order; looks at every entry."""
+        """Return all names with this prefix in order; this looks at every entry."""
         found = {n for n in self._entries if n not in self._deleted} | self._open.keys()
         return sorted(name for name in found if name.startswith(prefix))
 
@@ -71,7 +71,7 @@ class Ledger:
         return self._size + size + ENTRY_COST <= self._limit
 
     def changes(self) -> dict[str, bytes]:
-        """What the input has changed, ready to be kept; raises `StateTooLarge`."""
+        """Return the encoded changes of the input. Raises StateTooLarge."""
         changes = {name: GONE for name in self._deleted if name in self._entries}
         for name, value in self._open.items():
             encoded = _encode(value)
@@ -83,19 +83,19 @@ class Ledger:
         return changes
 
     def keep(self, changes: dict[str, bytes]) -> None:
-        """The input counts."""
+        """Apply the changes of an input that succeeded."""
         self._size = size_after(self._entries, self._size, changes)
         apply(self._entries, changes)
         self.forget()
 
     def forget(self) -> None:
-        """The input does not count, or is over."""
+        """Forget the changes of an input that failed, or is over."""
         self._open = {}
         self._deleted = set()
 
 
 class State(MutableMapping[str, Any]):
-    """The part of a ledger that belongs to one user of it."""
+    """The entries of a surrogate's state under one prefix, as a mapping."""
 
     def __init__(self, ledger: Ledger, prefix: str) -> None:
         self._ledger = ledger
@@ -131,12 +131,12 @@ class State(MutableMapping[str, Any]):
 
 
 def entry_size(name: str, value: bytes) -> int:
-    """What an entry counts for."""
+    """Return the bytes that an entry counts for against the limit."""
     return len(name) + len(value) + ENTRY_COST
 
 
 def size_after(entries: dict[str, bytes], size: int, changes: dict[str, bytes]) -> int:
-    """How large entries of this size are with these changes."""
+    """Return the size of the entries after these changes, given their present size."""
     for name, value in changes.items():
         if name in entries:
             size -= entry_size(name, entries[name])
@@ -146,7 +146,7 @@ def size_after(entries: dict[str, bytes], size: int, changes: dict[str, bytes]) 
 
 
 def apply(entries: dict[str, bytes], changes: dict[str, bytes]) -> None:
-    """Change entries."""
+    """Apply changes to the entries in place."""
     for name, value in changes.items():
         if value == GONE:
             entries.pop(name, None)

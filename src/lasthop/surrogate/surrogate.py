@@ -1,8 +1,8 @@
-"""The class that applications derive theirs from, and the desk at which it works.
+"""The base class of applications' surrogates, and the runner that feeds one its inputs.
 
-A surrogate sees one message at a time, decides, and may change its state and send more. The desk
-turns what it did into one verdict, and takes back everything of an input that failed. Nothing here
-does I/O: the same desk works in the worker process and in rehearsal.
+A surrogate sees one message at a time, decides, and may change its state and send more messages.
+The runner turns that into one verdict, and undoes everything of an input that failed. Nothing here
+does I/O: the same runner works in the worker process and in rehearsal.
 """
 
 from __future__ import annotations
@@ -24,31 +24,33 @@ from lasthop.surrogate.mail import Mail, MailAction, OutgoingMail, Verdict, Way
 from lasthop.surrogate.state import Ledger, State
 
 MOST_SENDS = 100
-"""Messages that one input may cause: with more, a mistake in one hook floods every device."""
+"""The most messages that one input may send: without a limit, a mistake in one hook floods every
+device."""
 
 MAX_REASON = 500
 
 
 class Surrogate:
-    """Acts for an application's devices at the gateway. Everything is relayed unless a subclass
-    says otherwise."""
+    """Acts for an application's devices at the gateway. Every message is relayed unless a subclass
+    overrides a hook."""
 
     state: State
-    """What it remembers. It survives restarts, and changes together with what an input causes."""
+    """The surrogate's durable state. It survives restarts, and changes together with the verdict on
+    an input."""
     now: Micros = 0
     """The time of the input at hand, in microseconds since 1970."""
     _sends: list[OutgoingMail]
     _runner: SurrogateRunner
 
     def to_device(self, mail: Mail) -> Decision | None:
-        """A message is on its way to a device. None lets it go on as it is.
+        """Decide about a message that is on its way to a device. None relays it unchanged.
 
-        Requests go to the method that is marked for them, if there is one.
+        By default a request goes to the method that is decorated for it, if there is one.
         """
         return self._runner.serve(mail)
 
     def from_device(self, mail: Mail) -> Decision | None:
-        """A device has sent a message, or an answer. None lets it go on as it is."""
+        """Decide about a message or an answer that a device has sent. None relays it unchanged."""
         return None
 
     def send(
@@ -63,14 +65,15 @@ class Surrogate:
         priority: int = DEFAULT_PRIORITY,
         ttl: float | None = None,
     ) -> None:
-        """Send one more message (`device:NAME`, `user:NAME`, `topic:NAME` or `app:`), good for
-        `ttl` seconds. It leaves if the input counts, and does not pass a surrogate."""
+        """Send an additional message to `device:NAME`, `user:NAME`, `topic:NAME` or `app:`, valid
+        for `ttl` seconds. It leaves if the input succeeds, and does not pass a surrogate. Raises
+        ValueError or TypeError if an argument is invalid, or if one input sends too many."""
         if len(self._sends) >= MOST_SENDS:
             raise ValueError(f"one input may send {MOST_SENDS} messages")
         if not 0 <= priority <= 9:
             raise ValueError("a priority is a number from 0 to 9")
         if ttl is not None and ttl <= 0:
-            raise ValueError("a message is good for more than no time at all")
+            raise ValueError("a ttl is above 0 seconds")
         content = make_content(
             body, content_type=content_type, title=title, headers=headers, rank=rank
         )
@@ -78,15 +81,17 @@ class Surrogate:
         self._sends.append(OutgoingMail(str(to), content, priority, micros))
 
     def forget(self, method: str, *, device: str | None = None) -> None:
-        """Keep no answer to this method's requests any longer; with `device`, none of its."""
+        """Drop the cached answers to this method's requests, or only those of `device`. Raises
+        ValueError if the method is not cacheable."""
         self._runner.forget(method, device)
 
 
 class SurrogateRunner:
-    """Where a surrogate works: inputs come in, verdicts go out."""
+    """Feeds a surrogate its inputs, and turns what it does into verdicts."""
 
     def __init__(self, kind: type[Surrogate], entries: dict[str, bytes], *, limit: int) -> None:
-        """`entries` is the state as it was kept, `limit` how many bytes it may have."""
+        """Create the surrogate; `entries` is its stored state, `limit` the most bytes that it may
+        have. Raises TypeError if `__init__` of the class changes the state or sends."""
         self._ledger = Ledger(entries, limit=limit)
         self._asked = ForwardedRequests(self._ledger)
         self._methods: dict[str, str] = {}
@@ -118,7 +123,8 @@ class SurrogateRunner:
             self._caches[method] = Cache(self._ledger, method, terms)
 
     def handle(self, mail: Mail) -> Verdict:
-        """Let the surrogate act on one input. What it raises is raised, and nothing has changed."""
+        """Return the surrogate's verdict on one input. An exception of the surrogate is raised, and
+        nothing has changed."""
         surrogate = self._surrogate
         surrogate.now = mail.at
         surrogate._sends = []
@@ -139,7 +145,8 @@ class SurrogateRunner:
         return verdict
 
     def serve(self, mail: Mail) -> Decision | None:
-        """Let a request be answered from the cache, or by the method that is marked for it."""
+        """Answer a request from the cache, or by the method that is decorated for it; None if there
+        is none."""
         method = mail.method
         name = self._methods.get(method)
         if name is None:
@@ -160,13 +167,14 @@ class SurrogateRunner:
         return decision
 
     def forget(self, method: str, device: str | None) -> None:
-        """Let kept answers go."""
+        """Drop the cached answers to a method's requests. Raises ValueError if it is not
+        cacheable."""
         if method not in self._caches:
             raise ValueError(f"no method keeps answers to {method!r}")
         self._caches[method].clear(device)
 
     def _learn(self, mail: Mail, decision: Decision | None) -> None:
-        """Keep a device's answer to a request whose answers are kept."""
+        """Cache a device's answer to a request whose answers are cached."""
         asked = self._asked.take(mail) if mail.answers else None
         if asked is None or isinstance(decision, Drop | Answer):
             return

@@ -1,4 +1,4 @@
-"""The worker process of one app: it loads the surrogate's class and does what the gateway says.
+"""The worker process of one app: it loads the surrogate's class and obeys the gateway's orders.
 
 `python -m lasthop.surrogate.worker GATEWAY FD CLASS MEMORY [PATH]`, started by the gateway alone.
 Whatever the surrogate does, the worst that can happen is that this process ends.
@@ -40,7 +40,7 @@ OUT_OF_MEMORY = 3
 
 
 def main(arguments: list[str]) -> None:
-    """Serve until the gateway hangs up."""
+    """Load the surrogate and serve until the gateway closes the connection."""
     gateway, descriptor, place, memory, *path = arguments
     _die_with_the_gateway(int(gateway))
     line = socket.socket(fileno=int(descriptor))
@@ -58,7 +58,7 @@ def main(arguments: list[str]) -> None:
 
 
 class Worker:
-    """Speaks with the gateway, one thing at a time."""
+    """The worker's end of the connection to the gateway."""
 
     def __init__(self, line: socket.socket) -> None:
         self._line = line
@@ -66,14 +66,14 @@ class Worker:
         self._pid = os.getpid()
 
     def say(self, report: Report) -> None:
-        """Tell the gateway."""
+        """Send a report to the gateway."""
         if os.getpid() == self._pid:
             self._line.sendall(frame(report))
         else:
-            os._exit(0)  # A fork of the surrogate's, that has come back here.
+            os._exit(0)  # A process that the surrogate forked must not speak for the worker.
 
     def serve(self, kind: type[Surrogate]) -> None:
-        """Do what the gateway says until it hangs up."""
+        """Carry out the gateway's orders until it closes the connection."""
         runner: SurrogateRunner | None = None
         while data := self._line.recv(CHUNK):
             for one in self._frames.receive(data):
@@ -102,7 +102,7 @@ class Worker:
             try:
                 self.say(Done(mail.number, verdict))
             except FrameTooLong as error:
-                # Its state has moved on without the gateway, which starts it over.
+                # The surrogate's state has changed without the gateway, so the worker has to restart.
                 self.say(InputFailed(mail.number, why(error), ""))
                 os._exit(1)
 
@@ -110,11 +110,11 @@ class Worker:
         detail = "".join(traceback.format_exception(error))[-MAX_DETAIL:]
         self.say(InputFailed(mail.number, where(error), detail))
         if isinstance(error, MemoryError):
-            os._exit(OUT_OF_MEMORY)  # What is left of the heap is not to be trusted.
+            os._exit(OUT_OF_MEMORY)  # Objects may be half changed after a failed allocation.
 
 
 def why(error: BaseException) -> str:
-    """An error in one line, for whoever installs the surrogate."""
+    """Return an error in one line, for the person who installs the surrogate."""
     if isinstance(error, CannotLoad):
         return str(error)
     said = " ".join(str(error).split())[:300]
@@ -122,7 +122,8 @@ def why(error: BaseException) -> str:
 
 
 def where(error: BaseException) -> str:
-    """An error without its words, which may quote a message: those are not for the event log."""
+    """Return an error's type and place without its text, which may quote a message and must not get
+    into the event log."""
     place: TracebackType | None = error.__traceback__
     while place is not None and place.tb_next is not None:
         place = place.tb_next
@@ -133,15 +134,15 @@ def where(error: BaseException) -> str:
 
 
 def _die_with_the_gateway(gateway: int) -> None:
-    """Where the system can do that: a surrogate in an endless loop never hears that the gateway
-    has hung up."""
+    """Let the system kill this process with the gateway, where it can: a surrogate in an endless
+    loop never notices that the connection is closed."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != gateway:
-            os._exit(0)  # It was gone before.
+            os._exit(0)  # The gateway ended before the request took effect.
 
 
 if __name__ == "__main__":
     main(sys.argv[1:])
     sys.stdout.flush()
-    os._exit(0)  # Threads of the surrogate's do not keep it.
+    os._exit(0)  # Threads of the surrogate must not keep the process alive.

@@ -1,1 +1,1 @@
-"""What goes in pieces: streams, and bodies too large for one frame."""
+"""Transfers in pieces: streams, and bodies too large for one frame."""

@@ -1,5 +1,5 @@
-"""Everything that a device sends and gets in pieces: which frame is for which transfer, and whose
-turn it is to send the next piece."""
+"""All transfers of a device in both directions: which frame is for which transfer, and which
+transfer sends the next piece."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OVER = "it is over here"
 
 
 class DeviceTransfers:
-    """What is under way in pieces, in both directions."""
+    """The transfers that are under way, in both directions."""
 
     def __init__(
         self, terms: DeviceTerms, held: InboxContents, book: TransferBook, bodies: OutgoingBodies
@@ -34,7 +34,7 @@ class DeviceTransfers:
         self.outgoing = OutgoingStreams(terms, book)
         self.outgoing_bodies = bodies
         self._step = terms.stream_window // 4
-        """After so many bytes the gateway hears how far we are."""
+        """Bytes of a transfer after which the gateway is told how much has arrived."""
         self._turns = 0
         self.pace = Pace()
         self._restore(held)
@@ -50,32 +50,32 @@ class DeviceTransfers:
             else:
                 self.outgoing.restore(row.key, row.state, announced=row.key not in announcing)
         for (key, incoming), rows in groupby(held.pieces, key=attrgetter("key", "incoming")):
-            keeper: Body | Inflow | OutgoingStream | None = (
+            flow: Body | Inflow | OutgoingStream | None = (
                 self.incoming.get(key) or self.bodies.body(key)
                 if incoming
                 else self.outgoing.get(key)
             )
             for piece in rows:
-                if keeper is not None:
-                    keeper.restore(piece)
+                if flow is not None:
+                    flow.restore(piece)
         for inflow in self.incoming.all():
             inflow.settle()
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is under way but what waits for the application."""
+        """Whether no transfer is under way, and no stream is open."""
         streams = self.outgoing.all() or self.incoming.all()
         return not (streams or self.outgoing_bodies or self.bodies.all())
 
     def sends(self, key: int) -> bool:
-        """Whether a body or a stream of ours is still to go."""
+        """Whether a body or stream of this device under this key is still to be sent."""
         return key in self.outgoing_bodies or key in self.outgoing
 
     # What the gateway says.
 
     def again(self, *, alone: bool = False) -> None:
-        """A channel is open, the only one, or one of several has ended: find out how far everything
-        is."""
+        """Ask and report the progress of all transfers again: the first channel was opened
+        (`alone`), or one of several has ended."""
         self.outgoing.alone = alone
         for sending in self.outgoing_bodies.progress():
             sending.again()
@@ -90,15 +90,15 @@ class DeviceTransfers:
         return [*self.bodies.all(), *self.incoming.all()]
 
     def piece(self, piece: Piece, *, known: bool) -> None:
-        """Bytes, or a question how far we are. `known`: the message that opened the stream has been
-        here."""
+        """Take a piece, or a question for our progress. `known`: the message that opened the stream
+        has already arrived."""
         if piece.stream or self.incoming.get(piece.transfer) is not None:
             self.incoming.take(piece, known=known)
         else:
             self.bodies.take(piece)
 
     def taken(self, taken: Taken) -> None:
-        """The gateway says how far it is."""
+        """Take the gateway's report of its progress with a transfer of ours."""
         key = taken.transfer
         body, outgoing_stream = self.outgoing_bodies.get(key), self.outgoing.get(key)
         if body is not None:
@@ -109,7 +109,7 @@ class DeviceTransfers:
             self.book.words.append(Ending(key, EndStatus.ABORTED, reason=OVER))
 
     def ending(self, ending: Ending) -> None:
-        """The gateway says how a transfer ends, its own or one of ours."""
+        """Take the gateway's statement of how a transfer ends, its own or one of ours."""
         if ending.status in (EndStatus.CONFIRMED, EndStatus.STOPPED):
             self._ours_ended(ending)
             return
@@ -133,12 +133,12 @@ class DeviceTransfers:
     # What leaves.
 
     def frames(self) -> list[Frame]:
-        """Everything but pieces: it takes next to no room."""
+        """Return all frames except pieces: they take very little room."""
         frames, self.book.words = self.book.words, []
         for receiver in self._receivers():
             key = receiver.key
-            # The gateway may have asked how far a body is that is complete, and our answer may have
-            # been lost with a channel: of that it believes nothing but what it has asked for.
+            # The gateway may have asked for our progress with a complete body, and our answer may
+            # have been lost with a channel: it goes on only with the answer to its question.
             unsaid = key not in self.book.said
             if receiver.answer is None or (isinstance(receiver, Body) and unsaid):
                 taken = receiver.receiving.report(key, step=self._step)
@@ -164,8 +164,8 @@ class DeviceTransfers:
             frames.append(word)
 
     def next_piece(self, allow: Callable[[int], int] | None = None) -> Piece | None:
-        """The piece that leaves when the last one has left, the most urgent first; `allow` says how
-        many bytes of a transfer may."""
+        """Return the next piece to send, the most urgent first; `allow` returns how many bytes of a
+        transfer may leave."""
         for flow in self._by_turns():
             sending = flow.sending
             most = self.pace.size
@@ -184,8 +184,8 @@ class DeviceTransfers:
         return None
 
     def transferable(self, most: int) -> Iterator[Transferable]:
-        """Transfers that could send something: of a body all that is left of it, of a stream at
-        `most` so many bytes."""
+        """Yield the transfers that could send something: of a body all that is left, of a stream
+        `most` bytes at most."""
         for flow in self._by_turns():
             sending = flow.sending
             if isinstance(flow, OutgoingBody):

@@ -1,7 +1,7 @@
 """Streams on a device, and bodies that come in pieces: one class for each, without I/O.
 
-What has come is kept until the application has had it; what was written, until the gateway has it.
-Nothing is acknowledged, and nothing of our own leaves, before it is durable here.
+Incoming bytes are kept until the application has read them, outgoing ones until the gateway has
+them. Nothing is acknowledged, and nothing of our own leaves, before it is durable here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lasthop.wire.hop.transfer import CORRUPT, FIRST_LIMIT, Receiving, Sending
 
 
 class Chunks:
-    """Bytes in order, from some offset on."""
+    """Consecutive bytes from some offset on, kept as chunks."""
 
     __slots__ = ("_chunks",)
 
@@ -24,11 +24,11 @@ class Chunks:
         self._chunks: deque[tuple[int, bytes]] = deque()
 
     def add(self, offset: int, body: bytes) -> None:
-        """More of them."""
+        """Append the chunk that begins at `offset`."""
         self._chunks.append((offset, body))
 
     def read(self, offset: int, size: int) -> bytes:
-        """Some, from here on."""
+        """Return up to `size` bytes from `offset` on."""
         found: list[bytes] = []
         for start, chunk in self._chunks:
             if size <= 0:
@@ -41,7 +41,8 @@ class Chunks:
         return found[0] if len(found) == 1 else b"".join(found)
 
     def drop_below(self, offset: int) -> int | None:
-        """Keep nothing that ends below; returns where what is kept begins, if some is not."""
+        """Drop the chunks that end at or below `offset`; return where the kept ones begin, None if
+        none was dropped."""
         gone = None
         while self._chunks and self._chunks[0][0] + len(self._chunks[0][1]) <= offset:
             start, chunk = self._chunks.popleft()
@@ -49,17 +50,17 @@ class Chunks:
         return gone
 
     def all(self) -> bytes:
-        """Everything."""
+        """Return all bytes as one."""
         return b"".join(chunk for _, chunk in self._chunks)
 
     @property
     def parts(self) -> list[bytes]:
-        """Piece by piece."""
+        """The chunks in order."""
         return [chunk for _, chunk in self._chunks]
 
 
 class Body:
-    """A body that comes in pieces: ahead of its message, or because it was pulled."""
+    """A body that comes in pieces: ahead of its message, or because the application fetches it."""
 
     def __init__(self, key: int, *, window: int, most: int) -> None:
         self.key = key
@@ -74,7 +75,7 @@ class Body:
         self.grow()
 
     def restore(self, row: DevicePieceRow) -> None:
-        """Some of it came in an earlier life."""
+        """Take a piece that was stored before a restart."""
         self._take(row.body, row.offset)
         self.receiving.received = self.receiving.durable = row.offset + len(row.body)
         self.grow()
@@ -84,7 +85,7 @@ class Body:
         self._checksum = zlib.crc32(body, self._checksum)
 
     def take(self, piece: Piece) -> DevicePieceRow | None:
-        """What is new of a piece, to be kept."""
+        """Take a piece; return the row of its new bytes to store, None if there are none."""
         offset = self.receiving.received
         body = self.receiving.take(piece)
         if not body:
@@ -97,27 +98,27 @@ class Body:
         return DevicePieceRow(self.key, True, offset, body)
 
     def spoil(self) -> None:
-        """It is not what the gateway sends now: another one may have been meant for the same
-        message before."""
+        """Refuse the body: it does not match what the gateway sends, which may have meant another
+        body for the same message before."""
         self.complete = False
         self.answer = Ending(self.key, EndStatus.STOPPED, reason=CORRUPT)
 
     def durable(self, offset: int) -> None:
-        """What is below is safe."""
+        """Note that the bytes below `offset` are durable."""
         self.receiving.durable = max(self.receiving.durable, offset)
         self.grow()
         if self._end is not None:
             self.end(self._end)
 
     def grow(self) -> None:
-        """Take some more."""
+        """Allow the gateway to send more of the body."""
         self.receiving.grant(min(self.receiving.durable + self._window, self._most + 1))
 
     def end(self, ending: Ending) -> None:
-        """The gateway says how large it is."""
+        """Take the size and checksum of the whole body from the gateway."""
         receiving = self.receiving
         if receiving.received < ending.size and not self.complete:
-            self._end = ending  # It has overtaken some of the pieces.
+            self._end = ending  # The ending has overtaken some of the pieces.
             receiving.again()
         elif (receiving.received, self._checksum) != (ending.size, ending.checksum):
             self.spoil()
@@ -129,12 +130,12 @@ class Body:
 
 
 class Inflow:
-    """A stream that comes in."""
+    """A stream that this device receives."""
 
     def __init__(self, key: int, state: FlowState, *, window: int) -> None:
         self.key = key
         self.position = state.position
-        """What the application has had."""
+        """The number of bytes that the application has read."""
         self.checksum = state.checksum
         self.size = state.size
         self.end_checksum = state.end_checksum
@@ -142,26 +143,27 @@ class Inflow:
         self.reason = state.reason
         self.receiving = Receiving(received=state.position)
         self.answer: Ending | None = None
-        """What the gateway is told about the end, once that is durable or the application's own."""
+        """The answer to the stream's end for the gateway, once the end is durable or the
+        application stopped it."""
         self.early: Ending | None = None
-        """The end, if it has overtaken some of the pieces."""
+        """The stream's end, if it has overtaken some of the pieces."""
         self._window = window
         self._chunks = Chunks()
         self.grow()
 
     def state(self) -> FlowState:
-        """As the inbox keeps it."""
+        """Return the progress of the stream, for the inbox."""
         return FlowState(
             self.position, self.checksum, self.size, self.end_checksum, self.failed, self.reason
         )
 
     def restore(self, row: DevicePieceRow) -> None:
-        """Some of it came in an earlier life; its checksum is known."""
+        """Take a piece that was stored before a restart; the checksum already covers it."""
         self._chunks.add(row.offset, row.body)
         self.receiving.received = self.receiving.durable = row.offset + len(row.body)
 
     def take(self, piece: Piece) -> DevicePieceRow | None:
-        """What is new of a piece, to be kept."""
+        """Take a piece; return the row of its new bytes to store, None if there are none."""
         offset = self.receiving.received
         body = self.receiving.take(piece)
         if not body:
@@ -171,15 +173,16 @@ class Inflow:
         return DevicePieceRow(self.key, True, offset, body)
 
     def durable(self, offset: int) -> None:
-        """What is below is safe."""
+        """Note that the bytes below `offset` are durable."""
         self.receiving.durable = max(self.receiving.durable, offset)
 
     def grow(self) -> None:
-        """Take some more."""
+        """Allow the gateway to send a window beyond what the application has read."""
         self.receiving.grant(self.position + self._window)
 
     def end(self, ending: Ending) -> bool:
-        """The gateway says how it ends; false when that is not to be noted."""
+        """Take the end of the stream from the gateway; return False if there is nothing to
+        store."""
         if self.size >= 0 or self.failed:
             return False
         if ending.status == EndStatus.ABORTED:
@@ -195,7 +198,8 @@ class Inflow:
         return True
 
     def settle(self) -> None:
-        """What is known of the end is durable: the gateway may forget it."""
+        """Prepare the answer to the stream's end, which is durable now: the gateway may forget the
+        stream."""
         if self.size >= 0 or self.failed:
             status = EndStatus.CONFIRMED
             if self.reason == CORRUPT:
@@ -203,17 +207,18 @@ class Inflow:
             self.answer = Ending(self.key, status, reason=self.reason, stream=True)
 
     def stop(self, reason: str) -> None:
-        """The application wants no more."""
+        """End the stream because the application wants no more of it."""
         self.failed, self.reason = True, reason
         self.answer = Ending(self.key, EndStatus.STOPPED, reason=reason, stream=True)
 
     def read(self, most: int) -> bytes:
-        """What comes next for the application, as far as it is durable."""
+        """Return the next durable bytes for the application, `most` at most."""
         size = min(most, self.receiving.durable - self.position)
         return self._chunks.read(self.position, size) if size > 0 else b""
 
     def consume(self, position: int) -> int | None:
-        """The application has had what is below; returns below which pieces need not be kept."""
+        """Note that the application has read everything below `position`; return the offset below
+        which pieces need not be stored, or None."""
         if not self.position < position <= self.receiving.durable:
             return None
         self.position = position
@@ -222,17 +227,18 @@ class Inflow:
 
     @property
     def at_end(self) -> bool:
-        """Whether the application has had everything, and it is certain that this was all."""
+        """Whether the application has read the whole stream, and its end is durable."""
         return self.answer is not None and self.size == self.position
 
 
 class OutgoingStream:
-    """A stream that goes out."""
+    """A stream that this device sends."""
 
     def __init__(self, key: int, state: FlowState, *, window: int, announced: bool) -> None:
         self.key = key
         self.written = self.available = state.position
-        """What the application has written, and what of that is durable."""
+        """The number of bytes that the application has written (`written`), and that are durable
+        (`available`)."""
         self.checksum = state.checksum
         self.size = state.size
         self.failed = state.failed
@@ -243,15 +249,15 @@ class OutgoingStream:
         self.priority = state.priority
         self.queue = state.queue
         self.ended = state.size >= 0 or state.failed
-        """Whether its end is durable."""
+        """Whether the end of the stream is durable."""
         self.announced = announced
-        """Whether the gateway has the message that opens it."""
+        """Whether the gateway has the message that opens the stream."""
         self.sending = Sending(key, stream=True, taken=state.position)
         self._window = window
         self.chunks = Chunks()
 
     def state(self) -> FlowState:
-        """As the inbox keeps it."""
+        """Return the progress of the stream, for the inbox."""
         return FlowState(
             self.written,
             self.checksum,
@@ -267,17 +273,18 @@ class OutgoingStream:
         )
 
     def restore(self, row: DevicePieceRow) -> None:
-        """Something that the gateway may not have."""
+        """Take a piece that was stored before a restart and that the gateway may not have."""
         self.chunks.add(row.offset, row.body)
         self.sending.taken = self.sending.cursor = min(self.sending.taken, row.offset)
 
     @property
     def room(self) -> int:
-        """How many bytes the application may write."""
+        """The number of bytes that the application may write now."""
         return max(0, self.sending.taken + self._window - self.written)
 
     def write(self, body: bytes) -> DevicePieceRow | None:
-        """Take what fits."""
+        """Take as many bytes as fit; return their row to store, None if there is no room. Raises
+        Conflict if the stream is over."""
         if self.failed:
             raise Conflict("the stream has been given up", reason=self.reason)
         if self.size >= 0:
@@ -292,7 +299,7 @@ class OutgoingStream:
         return row
 
     def last_word(self) -> Ending | None:
-        """How it ends, once that is durable."""
+        """Return the frame that ends the stream, once its end is durable; None before."""
         if not self.ended:
             return None
         if self.failed:

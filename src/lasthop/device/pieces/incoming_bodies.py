@@ -1,4 +1,4 @@
-"""Bodies that come in pieces: ahead of their messages, or because they were pulled."""
+"""Bodies that come in pieces: ahead of their messages, or because the application fetches them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lasthop.wire.hop.frames import Ending, EndStatus, Headers, MessageFrame, Pi
 
 
 class IncomingBodies:
-    """Everything of such bodies that is here."""
+    """The incoming bodies that are here, in part or complete."""
 
     def __init__(self, terms: DeviceTerms, book: TransferBook) -> None:
         self._terms = terms
@@ -19,14 +19,14 @@ class IncomingBodies:
         self._bodies: dict[int, Body] = {}
         self._pulls: set[int] = set()
         self.fetched: list[tuple[int, bytes | None, str]] = []
-        """Bodies that were pulled, or why not, since the owner last looked."""
+        """The bodies that were fetched, or the reasons why not, until the owner takes them."""
 
     def all(self) -> list[Body]:
-        """How far each is."""
+        """Return all incoming bodies with their progress."""
         return [*self._bodies.values()]
 
     def body(self, key: int) -> Body:
-        """A body that comes in pieces, from its beginning."""
+        """Return the incoming body of this key; a new one begins empty."""
         body = self._bodies.get(key)
         if body is None:
             body = Body(key, window=self._terms.stream_window, most=self._terms.max_body)
@@ -34,28 +34,30 @@ class IncomingBodies:
         return body
 
     def claim(self, frame: MessageFrame, headers: Headers, *, known: bool) -> MessageFrame | None:
-        """A message whose body came ahead, made whole; `None` when there is no use for it."""
+        """Return a message with the body that came ahead of it; None if the message is of no
+        use."""
         key = frame.key or 0
         body = self._bodies.get(key)
         whole = msgspec.structs.replace(headers, ahead=None)
         if known or (frame.seq is None and body is None):
             return msgspec.structs.replace(frame, headers=whole) if known else None
         if body is None or body.receiving.durable != headers.ahead:
-            # The gateway believes something that is not so (any more): as if it had been lost.
+            # The gateway believes that we have the body, and we do not: treat the message as lost.
             self._book.words.append(Taken(key, 0, 0))
             return None
         self.forget(key)
         return msgspec.structs.replace(frame, headers=whole, body=body.chunks.all())
 
     def forget(self, key: int) -> None:
-        """A body is with its message, or of no use any more."""
+        """Drop a body that is with its message now, or of no use any more."""
         body = self._bodies.pop(key, None)
         self._pulls.discard(key)
         if body is not None and body.receiving.received:
             self._book.drop(key, incoming=True, below=body.receiving.received)
 
     def pull(self, key: int) -> bytes | None:
-        """Somebody wants a body that was left with the gateway; here it is if it has come."""
+        """Return the body of a message that was left at the gateway if it has come; otherwise note
+        that the application waits for it, and return None."""
         body = self.body(key)
         if body.complete:
             return body.chunks.all()
@@ -68,7 +70,7 @@ class IncomingBodies:
             self.fetched.append((body.key, body.chunks.all(), ""))
 
     def take(self, piece: Piece) -> None:
-        """Bytes, or a question how far we are."""
+        """Take a piece of a body, or a question for our progress."""
         key = piece.transfer
         body = self.body(key)
         if body.complete and body.answer is not None:
@@ -94,7 +96,7 @@ class IncomingBodies:
             self._book.then(durable)
 
     def end(self, ending: Ending) -> None:
-        """The gateway says how a body ends."""
+        """Take the end of a body from the gateway."""
         key = ending.transfer
         body = self._bodies.get(key)
         if ending.stream or ending.status == EndStatus.ABORTED:
@@ -107,4 +109,4 @@ class IncomingBodies:
             body.end(ending)
             self._fetched(body)
         else:
-            self.body(key)  # It asks from the beginning.
+            self.body(key)  # A new, empty body asks for all pieces.

@@ -1,4 +1,4 @@
-"""Streams that come: kept until the application has had them."""
+"""The streams that a device receives: kept until the application has read them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNKNOWN = "this device knows no such stream"
 
 
 class IncomingStreams:
-    """Streams that the application has not had to the end."""
+    """The streams that the application has not read to the end."""
 
     def __init__(self, terms: DeviceTerms, book: TransferBook) -> None:
         self._terms = terms
@@ -21,31 +21,32 @@ class IncomingStreams:
         self._inflows: dict[int, Inflow] = {}
 
     def all(self) -> list[Inflow]:
-        """How far each is."""
+        """Return all incoming streams with their progress."""
         return [*self._inflows.values()]
 
     def open_keys(self) -> list[int]:
-        """The keys of all."""
+        """Return the keys of all incoming streams."""
         return list(self._inflows)
 
     def get(self, key: int) -> Inflow | None:
-        """The stream of this key."""
+        """Return the incoming stream of this key; None if there is none."""
         return self._inflows.get(key)
 
     def restore(self, key: int, state: FlowState) -> None:
-        """A stream was open in an earlier life."""
+        """Take a stream that was open before a restart."""
         self._inflows[key] = Inflow(key, state, window=self._terms.stream_window)
 
     def open(self, key: int) -> None:
-        """A message has come that opens a stream."""
+        """Open the stream that a message announces, unless it is open already."""
         if key not in self._inflows:
             self.restore(key, FlowState())
             self._note(self._inflows[key])
             self._book.stirred.append(key)
 
     def advance(self, key: int, position: int, most: int) -> bytes | None:
-        """The application has had what is below `position`; returns what comes next. `None`: there
-        is nothing yet. Empty: that was all."""
+        """Note that the application has read everything below `position`, and return the next
+        bytes: None if there are none yet, empty at the end. Raises Conflict if the stream was
+        broken off."""
         inflow = self._inflow(key)
         before = inflow.position
         kept_from = inflow.consume(position)
@@ -62,7 +63,7 @@ class IncomingStreams:
         return inflow.read(most) or None
 
     def stop(self, key: int, reason: str) -> None:
-        """The application wants no more of it."""
+        """Stop a stream of which the application wants no more."""
         inflow = self._inflows.get(key)
         if inflow is not None and not inflow.failed:
             inflow.stop(reason)
@@ -70,7 +71,8 @@ class IncomingStreams:
             self._note(inflow)
 
     def position(self, key: int) -> int:
-        """What the application has had of a stream."""
+        """Return how many bytes of a stream the application has read. Raises NotFound if it is not
+        open."""
         return self._inflow(key).position
 
     def _inflow(self, key: int) -> Inflow:
@@ -80,9 +82,10 @@ class IncomingStreams:
         return inflow
 
     def _close(self, inflow: Inflow) -> None:
-        """The application knows how it ended. The gateway is told whenever it asks."""
+        """Forget a stream whose end the application knows; the gateway is answered whenever it
+        asks."""
         if inflow.answer is not None and inflow.answer.status == EndStatus.STOPPED:
-            return  # Until the gateway has answered.
+            return  # Keep the stream until the gateway has confirmed that it stopped sending.
         self._drop(inflow)
 
     def _drop(self, inflow: Inflow) -> None:
@@ -93,8 +96,8 @@ class IncomingStreams:
                 self._book.words.append(inflow.answer)
 
     def take(self, piece: Piece, *, known: bool) -> None:
-        """Bytes, or a question how far we are. `known`: the message that opened the stream has been
-        here."""
+        """Take a piece of a stream, or a question for our progress. `known`: the message that
+        opened the stream has already arrived."""
         key = piece.transfer
         inflow = self._inflows.get(key)
         if inflow is None:
@@ -117,7 +120,7 @@ class IncomingStreams:
                 self._end(inflow, inflow.early)
 
     def end(self, inflow: Inflow, ending: Ending) -> None:
-        """The gateway says how a stream ends."""
+        """Take the end of a stream from the gateway."""
         if inflow.answer is None or inflow.answer.status != EndStatus.STOPPED:
             self._end(inflow, ending)
         elif ending.status == EndStatus.ABORTED:

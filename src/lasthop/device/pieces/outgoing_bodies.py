@@ -1,5 +1,5 @@
-"""Bodies of ours that are too large for one frame: they go ahead of their messages in pieces, once
-those are durable: before, their keys could be given out again."""
+"""Bodies of this device that are too large for one frame: they are sent ahead of their messages in
+pieces, once the messages are durable: before that, their keys could be given out again."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from lasthop.wire.hop.frames import Ending, EndStatus, Headers, MessageFrame
 from lasthop.wire.hop.transfer import Sending
 
 FIRST = 10
-"""Above all priorities."""
+"""The priority of a body that all messages wait for: above those of messages, 0 to 9."""
 
 
 class OutgoingBody:
-    """A body of ours on its way."""
+    """A body of this device that is being sent in pieces."""
 
     __slots__ = ("body", "checksum", "deadline", "key", "priority", "queue", "sending")
 
@@ -37,11 +37,11 @@ class OutgoingBody:
         self.body = item.frame.body
         self.checksum = zlib.crc32(self.body)
         self.priority = priority
-        # The gateway answers when it has room: of many devices some have to wait for others.
+        # The gateway grants the first bytes when it has room: devices may have to wait for others.
         self.sending = Sending(self.key, stream=False)
 
     def word(self) -> Ending:
-        """How it ends."""
+        """Return the frame that ends the body, with its size and checksum."""
         return Ending(self.key, EndStatus.COMPLETE, len(self.body), self.checksum)
 
 
@@ -53,14 +53,15 @@ class OutgoingBodies(OutboxGate):
         self._outbox = outbox
         self._book = book
         self.taken = True
-        """Whether the gateway takes anything in pieces; until it says otherwise."""
+        """Whether the gateway takes bodies in pieces; assumed until it says otherwise."""
         self._items: dict[int, Outgoing] = {}
-        """Messages with such a body that the gateway may not have."""
+        """The messages with a large body that the gateway may not have."""
         self._bodies: dict[int, OutgoingBody] = {}
         self._lanes: dict[tuple[int, str | None], dict[int, OutgoingBody]] = {}
-        """The same by priority and queue, the oldest first: what waits holds up only those."""
+        """The bodies by priority and queue, the oldest first: a waiting body holds up only its own
+        lane."""
         self._starting: set[int] = set()
-        """Keys of bodies that go ahead once their messages are durable."""
+        """The keys of bodies that are sent once their messages are durable."""
         outbox.gate = self
         for item in outbox.restored:
             self.admitted(item)
@@ -72,15 +73,15 @@ class OutgoingBodies(OutboxGate):
         return len(self._bodies)
 
     def get(self, key: int) -> OutgoingBody | None:
-        """The body that is on its way under this key."""
+        """Return the body that is being sent under this key; None if there is none."""
         return self._bodies.get(key)
 
     def progress(self) -> list[Sending]:
-        """How far each is."""
+        """Return the progress of all bodies."""
         return [body.sending for body in self._bodies.values()]
 
     def belongs(self, key: int) -> bool:
-        """Whether this is a message with a large body that the gateway may not have."""
+        """Whether this is the key of a message with a large body that the gateway may not have."""
         return key in self._items
 
     # What the outbox asks.
@@ -115,7 +116,7 @@ class OutgoingBodies(OutboxGate):
                 return
             body = OutgoingBody(item, priority, item.queue, item.deadline)
         else:
-            # A message that has its number is what all others wait for.
+            # All other messages wait for one that has its number: its body goes first.
             body = OutgoingBody(item, FIRST if item.number >= 0 else priority, None, None)
         self._starting.add(key)
         if durable:
@@ -132,7 +133,7 @@ class OutgoingBodies(OutboxGate):
         lane = self._lanes.setdefault(name, {})
         lane[key] = body
         if body.priority != FIRST and any(other > key for other in lane):
-            # Whose turn it was before may wait behind this one now: so does its body.
+            # Keep the lane in the order of its messages: an older one must not wait for a newer.
             self._lanes[name] = dict(sorted(lane.items()))
 
     def stop(self, item: Outgoing) -> None:
@@ -143,7 +144,7 @@ class OutgoingBodies(OutboxGate):
         self._book.words.append(Ending(item.key, EndStatus.ABORTED, reason=reason))
 
     def remove(self, key: int) -> None:
-        """Send nothing more of a body."""
+        """Stop sending a body."""
         self._starting.discard(key)
         body = self._bodies.pop(key, None)
         if body is not None:
@@ -155,8 +156,8 @@ class OutgoingBodies(OutboxGate):
     # The channel.
 
     def welcomed(self, *, taken: bool) -> None:
-        """The gateway says whether it takes anything in pieces. It may be an older copy of itself,
-        without what went ahead: it is asked."""
+        """Note whether the gateway takes bodies in pieces. A gateway restored from a backup may
+        lack bodies that were sent ahead, so it is asked for its progress again."""
         self.taken = taken
         items = sorted(self._items.values(), key=lambda item: (item.number, item.key))
         asked = [item for item in items if item.number >= 0 or not item.held]
@@ -170,13 +171,14 @@ class OutgoingBodies(OutboxGate):
                 self._outbox.order.let_go(item)
 
     def restored(self) -> None:
-        """After a restart: what had no number goes on."""
+        """Go on after a restart with bodies whose messages have no number."""
         for item in self._items.values():
             if item.held:
                 self._outbox.order.held(item)
 
     def ended(self, ending: Ending) -> bool:
-        """The gateway has a body of ours, or will not take it; false if there is none."""
+        """Take the gateway's answer that it has a body, or refuses it; return False if no such body
+        is being sent."""
         key = ending.transfer
         if key not in self._bodies:
             return False
@@ -193,7 +195,7 @@ class OutgoingBodies(OutboxGate):
         return True
 
     def first(self) -> list[OutgoingBody]:
-        """Bodies of a lane go one after the other. What all messages wait for goes alone: others
+        """Return the first body of each lane. A body that all messages wait for goes alone: others
         would take up the room that the gateway has for it."""
         waited_for = self._lanes.get((FIRST, None))
         lanes = self._lanes.values() if waited_for is None else [waited_for]

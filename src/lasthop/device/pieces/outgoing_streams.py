@@ -1,4 +1,4 @@
-"""Streams that go: kept until the gateway has them."""
+"""The streams that a device sends: kept until the gateway has them."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from lasthop.wire.hop.frames import Ending, EndStatus, Taken
 
 
 class OutgoingStreams:
-    """Streams of ours that the gateway may not have to the end."""
+    """The streams of this device that the gateway may not have to the end."""
 
     def __init__(self, terms: DeviceTerms, book: TransferBook) -> None:
         self._terms = terms
         self._book = book
         self._outgoing_streams: dict[int, OutgoingStream] = {}
         self.alone = False
-        """Whether this contact has had one channel only: then its first word is no late one."""
+        """Whether this contact has had one channel only, so that the gateway's first report is not
+        outdated."""
 
     def all(self) -> list[OutgoingStream]:
-        """How far each is."""
+        """Return all outgoing streams with their progress."""
         return [*self._outgoing_streams.values()]
 
     def announced(self) -> list[OutgoingStream]:
-        """Those whose message the gateway has."""
+        """Return the streams whose opening message the gateway has."""
         return [
             outgoing_stream
             for outgoing_stream in self._outgoing_streams.values()
@@ -35,31 +36,31 @@ class OutgoingStreams:
         ]
 
     def get(self, key: int) -> OutgoingStream | None:
-        """The stream of this key."""
+        """Return the outgoing stream of this key; None if there is none."""
         return self._outgoing_streams.get(key)
 
     def __contains__(self, key: int) -> bool:
         return key in self._outgoing_streams
 
     def restore(self, key: int, state: FlowState, *, announced: bool) -> None:
-        """A stream was open in an earlier life."""
+        """Take a stream that was open before a restart."""
         window = self._terms.stream_window
         self._outgoing_streams[key] = OutgoingStream(key, state, window=window, announced=announced)
 
     def open(self, key: int, state: FlowState) -> None:
-        """The application opens one, with the message that has this key."""
+        """Open a stream for the message of this key."""
         self.restore(key, state, announced=False)
         self._note(self._outgoing_streams[key])
 
     def states(self) -> list[tuple[int, FlowState]]:
-        """All of them by key, as the inbox keeps them."""
+        """Return the progress of all streams by key, for the inbox."""
         return [
             (key, outgoing_stream.state())
             for key, outgoing_stream in self._outgoing_streams.items()
         ]
 
     def write(self, key: int, body: bytes) -> int:
-        """Take what fits; returns how many bytes that were, durable with the next change."""
+        """Take as many bytes as fit; return their number. They are durable with the next change."""
         outgoing_stream = self._outgoing_stream(key)
         row = outgoing_stream.write(body)
         if row is None:
@@ -75,7 +76,7 @@ class OutgoingStreams:
         return len(row.body)
 
     def end(self, key: int) -> None:
-        """Everything was written."""
+        """End a stream after all that was written. Raises Conflict if it was broken off."""
         outgoing_stream = self._outgoing_stream(key)
         if outgoing_stream.failed:
             raise Conflict("the stream has been given up", reason=outgoing_stream.reason)
@@ -83,7 +84,7 @@ class OutgoingStreams:
         self._end(outgoing_stream)
 
     def abort(self, key: int, reason: str) -> None:
-        """There will be no more."""
+        """Break a stream off: nothing more of it will be written."""
         outgoing_stream = self._outgoing_streams.get(key)
         if outgoing_stream is not None and not outgoing_stream.failed:
             outgoing_stream.failed, outgoing_stream.reason = True, reason
@@ -105,7 +106,7 @@ class OutgoingStreams:
         return outgoing_stream
 
     def announce(self, keys: Iterable[int]) -> None:
-        """The gateway has these messages of ours."""
+        """Note that the gateway has these messages; some may open streams."""
         if self._outgoing_streams:
             for key in keys:
                 outgoing_stream = self._outgoing_streams.get(key)
@@ -113,7 +114,7 @@ class OutgoingStreams:
                     outgoing_stream.announced = True
 
     def refuse(self, key: int) -> None:
-        """The gateway does not want the stream that this message opened."""
+        """Drop the stream whose opening message the gateway refused."""
         outgoing_stream = self._outgoing_streams.get(key)
         if outgoing_stream is not None:
             outgoing_stream.failed, outgoing_stream.reason = True, "the gateway refused it"
@@ -126,7 +127,7 @@ class OutgoingStreams:
         self._book.stirred.append(outgoing_stream.key)
 
     def heard(self, outgoing_stream: OutgoingStream, taken: Taken) -> None:
-        """The gateway says how far it is with a stream."""
+        """Take the gateway's report of its progress with a stream."""
         key = outgoing_stream.key
         if taken.offset > outgoing_stream.available:
             self.abort(key, "this device has lost what it had written")
@@ -134,6 +135,7 @@ class OutgoingStreams:
         if taken.offset < outgoing_stream.sending.taken and not outgoing_stream.chunks.read(
             taken.offset, 1
         ):
+            # With several channels the report may only be late; on the first one it is the truth.
             if self.alone and not outgoing_stream.sending.known:
                 self.abort(key, "the gateway has lost what it had of it")
             return
@@ -144,7 +146,7 @@ class OutgoingStreams:
         self._book.stirred.append(key)
 
     def ended(self, outgoing_stream: OutgoingStream, ending: Ending) -> None:
-        """The gateway has all of a stream, or wants no more of it."""
+        """Take the gateway's answer that it has a whole stream, or wants no more of it."""
         if ending.status != EndStatus.CONFIRMED:
             self.abort(outgoing_stream.key, ending.reason or "the receiver wants no more")
             outgoing_stream.sending.said_end = False

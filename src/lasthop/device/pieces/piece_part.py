@@ -31,7 +31,7 @@ from lasthop.wire.hop.frames import (
 
 
 class PiecePart(DevicePart):
-    """Everything that a device sends and gets in pieces."""
+    """Everything that a device sends and receives in pieces."""
 
     def __init__(self, core: SessionCore, held: InboxContents) -> None:
         self._core = core
@@ -46,7 +46,7 @@ class PiecePart(DevicePart):
     # The application.
 
     def open_stream(self, now: Micros, headers: Headers) -> int:
-        """Open a stream of ours; returns its key."""
+        """Open a stream of this device; return its key."""
         key = self._core.queue(now, headers=headers)
         state = FlowState(
             target=headers.to or "",
@@ -59,8 +59,8 @@ class PiecePart(DevicePart):
         return key
 
     def pull(self, key: int, now: Micros) -> bytes | None:
-        """Ask for the body of a message that was left with the gateway; `Fetched` has the answer.
-        It may be here already."""
+        """Return the body of a message that was left at the gateway if it is here; otherwise ask
+        for it, and `Fetched` has the answer."""
         body = self.bodies.pull(key)
         if body is None:
             self._core.queue(now, headers=Headers(operation=Operation.PULL, in_reply_to=key))
@@ -81,7 +81,7 @@ class PiecePart(DevicePart):
         self.transfers.ending(ending)
 
     def whole(self, frame: MessageFrame, headers: Headers) -> MessageFrame | None:
-        """A message with its body, and with the stream that it opens."""
+        """Return a message with its body, and open the stream that it announces."""
         if headers.stream and frame.key is not None and not self._arrivals.knows(frame.key):
             self.incoming.open(frame.key)
         if headers.ahead is None:
@@ -105,7 +105,7 @@ class PiecePart(DevicePart):
         self._outgoing_bodies.welcomed(taken=bool(welcome.features & Feature.STREAMS))
 
     def joined(self) -> None:
-        self.outgoing.alone = False  # Words may overtake one another.
+        self.outgoing.alone = False  # Reports on different channels may overtake one another.
 
     def rerouted(self, channel: int) -> None:
         self.transfers.again()

@@ -1,5 +1,5 @@
-"""What all transfers of a device keep together: rows for the next change, what becomes true with
-it, and words for the gateway."""
+"""What all transfers of a device share: rows for the next change, actions that follow it, and
+frames for the gateway."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from lasthop.wire.hop.frames import Frame
 
 
 class TransferBook:
-    """Collected until the next change, and until the next frames leave."""
+    """Collects the rows and frames of all transfers until the next change, or until the next frames
+    leave."""
 
     def __init__(self, mark: ChangeMark) -> None:
         self._mark = mark
@@ -20,37 +21,37 @@ class TransferBook:
         self._dropped: list[tuple[int, bool, int]] = []
         self._flows: dict[tuple[int, bool], FlowRow] = {}
         self._then: list[Callable[[], None]] = []
-        """What becomes true with the next change."""
+        """The actions that follow when the next change is durable."""
         self._pending: deque[tuple[int, list[Callable[[], None]]]] = deque()
         self.words: list[Frame] = []
-        """For the gateway."""
+        """Frames for the gateway that are not pieces."""
         self.said: set[int] = set()
-        """Keys of transfers about whose end the gateway was told."""
+        """Keys of transfers whose end the gateway was told."""
         self.stirred: list[int] = []
-        """Keys of streams about which something is different, since the owner last looked."""
+        """Keys of streams that have changed, until the owner takes them."""
 
     def keep(self, row: DevicePieceRow) -> None:
-        """Keep a piece."""
+        """Store a piece with the next change."""
         self._rows.append(row)
         self._mark.dirty = True
 
     def drop(self, key: int, *, incoming: bool, below: int) -> None:
-        """Keep no pieces that begin below."""
+        """Delete the stored pieces that begin below an offset."""
         self._dropped.append((key, incoming, below))
         self._mark.dirty = True
 
     def note(self, row: FlowRow) -> None:
-        """Keep how far a stream is, or that it is over."""
+        """Store the progress of a stream, or that it is over, with the next change."""
         self._flows[row.key, row.incoming] = row
         self._mark.dirty = True
 
     def then(self, act: Callable[[], None]) -> None:
-        """Let this happen when the next change is durable."""
+        """Call `act` when the next change is durable."""
         self._then.append(act)
         self._mark.dirty = True
 
     def collect(self, change: Change) -> None:
-        """Put into `change` what has to survive."""
+        """Put the transfers' durable data into `change`."""
         change.pieces, self._rows = self._rows, []
         change.dropped_pieces, self._dropped = self._dropped, []
         change.flows, self._flows = list(self._flows.values()), {}
@@ -59,7 +60,7 @@ class TransferBook:
             self._then = []
 
     def committed(self, n: int) -> None:
-        """Change `n`, and all before it, is durable."""
+        """Note that change `n`, and all before it, is durable."""
         while self._pending and self._pending[0][0] <= n:
             for then in self._pending.popleft()[1]:
                 then()

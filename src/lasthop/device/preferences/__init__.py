@@ -1,2 +1,2 @@
-"""Which links a device sends over, and what it may spend: a message gets its number when a link was
-chosen for it."""
+"""Which links a device sends over, and what it may spend: a message gets its number when a link has
+been chosen for it."""

@@ -1,4 +1,4 @@
-"""Why a message of this device went over a link, or waits: for whoever asks."""
+"""Explanations why a message of this device went over a link, or waits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lasthop.decision.decide import Action
 from lasthop.decision.reasons import Reason
 
 REMEMBERED = 1024
-"""Messages whose last decision can be asked for after they have left; a decision takes about a
+"""Messages whose last decision is remembered after they have left; a decision takes about a
 kilobyte."""
 
 Outlook = Literal["sent", "waiting", "expired"]
@@ -25,32 +25,32 @@ _OUTLOOKS: dict[Action, Outlook] = {
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """The last decision about one message."""
+    """The last decision about one message of this device."""
 
     id: str
     outlook: Outlook
     at: Micros
-    """When it was decided."""
+    """The time of the decision, in microseconds of UTC."""
     reasons: tuple[Reason, ...]
     link: str | None = None
-    """Over which it went."""
+    """The link that the message went over; None if it has not left."""
     until: Micros | None = None
-    """When it is looked at again, unless something changes before."""
+    """The time of the next decision, unless something changes before; None if there is none."""
     wanted: tuple[str, ...] = ()
-    """Links that would end the wait, the best first."""
+    """The links that would end the wait, the best first."""
 
     def __str__(self) -> str:
         return "; ".join(map(str, self.reasons))
 
 
 class ChoiceLog:
-    """The last decisions, by message."""
+    """The last decisions about messages, by key."""
 
     def __init__(self) -> None:
         self._decisions: dict[int, tuple[Choice, Micros]] = {}
 
     def note(self, key: int, choice: Choice, now: Micros) -> None:
-        """This was decided about a message."""
+        """Remember the decision about a message."""
         decisions = self._decisions
         decisions.pop(key, None)
         decisions[key] = choice, now
@@ -58,7 +58,7 @@ class ChoiceLog:
             del decisions[next(iter(decisions))]
 
     def explain(self, key: int) -> Explanation | None:
-        """What was decided last, as far as that is remembered."""
+        """Return the last decision about a message; None if it is not remembered."""
         found = self._decisions.get(key)
         if found is None:
             return None

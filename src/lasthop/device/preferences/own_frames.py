@@ -1,5 +1,5 @@
-"""What a device says to the gateway about itself while its messages for others wait for a link:
-that is not held, and leaves over the channel that is spoken over."""
+"""Messages of a device for the gateway itself, while its messages for others wait for a link: they
+are not held back, and leave over the main channel."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from lasthop.wire.hop.sequence import DEFAULT_WINDOW as FARTHEST
 
 
 class OwnFrames:
-    """Messages for the gateway itself, in order, and numbers that it need not wait for."""
+    """The messages for the gateway itself, in order, and the numbers that it need not wait for."""
 
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
         self._unskipped = RangeSet()
-        """Numbers of which the gateway is still to be told."""
+        """The numbers that the gateway is still to be told to skip."""
         own = (item for item in outbox.under_way() if not ordinary(item.frame))
         self._leaving = deque(item for item in own if not item.sent)
 
     def add(self, item: Outgoing) -> None:
-        """Say this as well."""
+        """Number a message for the gateway, and send it."""
         self._outbox.assign(item)
         self._leaving.append(item)
 
@@ -32,11 +32,11 @@ class OwnFrames:
         self._unskipped.add(number, number + 1)
 
     def clear(self) -> None:
-        """Nothing is to be said any more."""
+        """Forget the messages that have not left."""
         self._leaving.clear()
 
     def say_again(self) -> None:
-        """All that the gateway may not have heard goes again."""
+        """Send everything again that the gateway may not have."""
         self._unskipped = RangeSet(self._outbox.skips.ranges())
         self._unskipped.drop_below(self._outbox.confirmed)
         own = (item for item in self._outbox.under_way() if not ordinary(item.frame))
@@ -45,7 +45,7 @@ class OwnFrames:
             self._outbox.mark_unsent(item)
 
     def frames(self, durable: int) -> list[Frame]:
-        """What leaves now, of the numbers below `durable`."""
+        """Return the frames that leave now, of the numbers below `durable`."""
         frames = self._skip_frames()
         while self._leaving and self._leaving[0].number < durable:
             item = self._leaving[0]

@@ -1,10 +1,9 @@
-"""Decides, message by message, over which link what this device sends goes, or that it waits.
+"""Decides for each message of this device over which link it goes, or that it waits.
 
-A message has no number before it is released: what waits must not hold up what is behind it, and
-the gateway takes numbers in order. A release reserves its price and gives the number, in one
-change; when that is durable the message leaves over the link that was chosen. What the device says
-to the gateway about itself (wishes, subscriptions, reports) is no message for others: it is not
-held, and not counted.
+A message has no number before it is released: a waiting message must not hold up those behind it,
+and the gateway takes numbers in order. A release reserves the price and gives the number in one
+change; when that is durable the message leaves over the chosen link. Messages for the gateway
+itself (preferences, subscriptions, reports) are neither held back nor counted.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ SEND, EXPIRE = Action.SEND, Action.EXPIRE
 
 
 class PreferenceOrder(OutboxOrder):
-    """Lets messages leave, each over its link."""
+    """Numbers the messages of a device with preferences, and sends each over its link."""
 
     def __init__(
         self, preferences: SendingPreferences, core: SessionCore, source: PieceSource
@@ -51,29 +50,29 @@ class PreferenceOrder(OutboxOrder):
         self._grants = TransferGrants(preferences, source, core.mark)
         self._lanes = WaitingLanes()
         self._released: list[Outgoing] = []
-        """To leave when the next change is durable."""
+        """Messages that leave when the next change is durable."""
         self._pending: deque[tuple[int, list[Outgoing]]] = deque()
         self._leaving: list[Outgoing] = []
-        """To leave now."""
+        """Messages that leave now."""
         self._again: dict[int, Outgoing] = {}
-        """By number: what is under way, and whose link is gone."""
+        """Messages under way whose link is gone, by number."""
         self._retry = False
         self._starved = False
-        """Something waits for credit."""
+        """Whether a message waits for credit."""
         self._told: dict[str, Micros] = {}
-        """Links that were called spent, and until when."""
+        """The links that were reported as spent, and until when."""
         self._receipts: list[tuple[Micros, int]] = []
-        """When acknowledgements are missing, by number."""
+        """The times at which acks are missing, with the message's number."""
         self._spent = False
         self._wished = False
         self._now: Micros = 0
         self.trace = ChoiceLog()
         self.wanted: tuple[str, ...] = ()
-        """Links that would be worth opening."""
+        """Links that would be worth opening, the best first."""
         self.told: tuple[str, ...] = ()
-        """What the owner was told of them."""
+        """The wanted links that the owner was last told."""
         self.closed: list[LinkSpent] = []
-        """Links that have reached a limit of ours, since then."""
+        """Links that have reached a limit of this device, until the owner takes them."""
 
     # What happens.
 
@@ -87,15 +86,15 @@ class PreferenceOrder(OutboxOrder):
             self._lanes.add(item)
 
     def wished(self) -> None:
-        """The user has wishes from now on, also about what was queued before. What has its number
-        and has not left must not be taken back while the gateway may have it."""
+        """Begin to obey preferences, also for messages that were queued before. A message with a
+        number that has not left must not lose it while the gateway may have the message."""
         self._wished = self.preferences.ledger.changed = self._core.mark.dirty = True
         under_way = self._outbox.under_way()
         stranded = any(not item.sent and ordinary(item.frame) for item in under_way)
         self.stuck = self._core.in_contact and stranded
 
     def prefer(self, preferences: Preferences) -> None:
-        """The user wants it otherwise."""
+        """Replace the preferences, and decide again about everything that waits."""
         self.preferences.prefer(preferences)
         self._wished = self._core.mark.dirty = True
         self._reconsider()
@@ -120,21 +119,21 @@ class PreferenceOrder(OutboxOrder):
         self._decide_anew([item for item in items if item.number < 0])
 
     def _decide_anew(self, items: list[Outgoing]) -> None:
-        """These did not arrive, and that is known."""
+        """Decide again about messages that are known not to have arrived."""
         for item in items:
             item.channel = 0
             self.preferences.ledger.ended(item.key, self._now)
         self._lanes.put_back(items)
 
     def link_changed(self) -> None:
-        """A link has come up, or has room again."""
+        """Note that a link has come up, or has room again."""
         self.wanted = self.told = ()
         self._spent = True
         self._arm_receipts()
         self._reconsider()
 
     def link_lost(self, channel: int) -> None:
-        """One of several links is gone, with whatever was on it."""
+        """Note that one of several links has ended, with everything on it."""
         self._grants.lost(channel, self._now)
         for item in self._outbox.under_way():
             if item.channel in (channel, 0) and item.sent and ordinary(item.frame):
@@ -146,7 +145,7 @@ class PreferenceOrder(OutboxOrder):
         self._reconsider()
 
     def lost(self) -> None:
-        """There is no contact any more."""
+        """Note that no channel is open any more."""
         self._grants.lost_all(self._now)
         released = [*self._released, *self._leaving]
         for _, items in self._pending:
@@ -159,7 +158,7 @@ class PreferenceOrder(OutboxOrder):
         self.stuck = False
 
     def _take_back(self, items: Iterable[Outgoing]) -> None:
-        """These were released and did not leave."""
+        """Refund messages that were released and did not leave."""
         for item in items:
             self.preferences.ledger.refund(item.key, self._now)
             item.channel = 0
@@ -177,7 +176,7 @@ class PreferenceOrder(OutboxOrder):
         if lacking:
             self._core.wait_for_change()
         for item in self._lanes:
-            # The gateway may be an older copy of itself, without what went ahead: it is asked.
+            # A gateway restored from a backup may lack the body that was sent ahead: it is asked.
             item.held = item.goes_ahead
         self._reconsider()
 
@@ -188,7 +187,7 @@ class PreferenceOrder(OutboxOrder):
         self._own.skip(number)
 
     def acknowledged(self, items: Iterable[Outgoing], now: Micros) -> None:
-        """The gateway has these."""
+        """Note that the gateway has acknowledged these messages."""
         self._now = now
         ledger = self.preferences.ledger
         for item in items:
@@ -256,7 +255,7 @@ class PreferenceOrder(OutboxOrder):
         return budget
 
     def _offer(self, item: Outgoing, now: Micros) -> bool:
-        """Decide about the first of a lane; false when it stays where it is."""
+        """Decide about the first message of a lane; return False if it stays there."""
         deadline = item.deadline
         if item.held:
             if deadline is None or now < deadline:
@@ -286,7 +285,8 @@ class PreferenceOrder(OutboxOrder):
         return True
 
     def _offer_again(self, item: Outgoing, now: Micros) -> None:
-        """Something under way has lost its link: it may go over another, and keeps its number."""
+        """Decide about a message under way that has lost its link: it may go over another, with its
+        number."""
         if item.taken:
             self._again.pop(item.number, None)
             return
@@ -300,14 +300,15 @@ class PreferenceOrder(OutboxOrder):
             self.stuck = bool(self._lines) and not paused
 
     def _miss_receipts(self, now: Micros) -> None:
-        """What was not acknowledged in time goes over another link as well, if there is one."""
+        """Send messages that were not acknowledged in time over another link as well, if there is
+        one."""
         while self._receipts and self._receipts[0][0] <= now:
             _, number = heapq.heappop(self._receipts)
             item = self._outbox.awaited(number)
             if item is None or item.taken or item.channel not in self._lines:
                 continue
             if self.preferences.ledger.reserved(item.key) is not None:
-                continue  # It is about to leave again.
+                continue  # The message is about to leave again.
             carried = item.channel
             choice = self._choice(item, now)
             if choice.action is SEND and choice.channel != carried:
@@ -394,7 +395,7 @@ class PreferenceOrder(OutboxOrder):
     # What has to survive.
 
     def collect(self, change: Change) -> None:
-        """Put into `change` what has to survive."""
+        """Put the preferences and budgets into `change` if they have changed."""
         preferences = self.preferences
         if self._wished:
             self._wished = False
@@ -408,25 +409,25 @@ class PreferenceOrder(OutboxOrder):
             self._released = []
 
     def committed(self, n: int) -> None:
-        """Change `n`, and all before it, is durable."""
+        """Note that change `n`, and all before it, is durable."""
         self._grants.committed(n)
         while self._pending and self._pending[0][0] <= n:
             self._leaving += self._pending.popleft()[1]
 
-    # For whoever asks.
+    # Explanations.
 
     def explain(self, key: int) -> Explanation | None:
-        """Why a message went over a link, or waits."""
+        """Return why a message went over a link, or waits; None if that is not remembered."""
         explanation = self.trace.explain(key)
         item = self._lanes.get(key)
         if explanation is None and item is not None:
-            # It waits behind another, and nobody has looked at it yet.
+            # Only the first of a lane is decided about: this message waits behind that one.
             head = self._lanes.head_of(item)
             behind = because(Code.BEHIND, message=f"{head.key:016x}")
             return Explanation(f"{key:016x}", "waiting", self._now, (behind,))
         return explanation
 
     def held_back(self) -> list[Explanation]:
-        """Why each message that waits does, the oldest first."""
+        """Return why each waiting message waits, the oldest first."""
         found = (self.explain(item.key) for item in self._lanes)
         return [explanation for explanation in found if explanation is not None]

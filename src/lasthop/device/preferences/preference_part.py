@@ -1,4 +1,5 @@
-"""Which links a device uses for what it sends, and what it may spend: wishes in, decisions out."""
+"""Preferences for what a device sends, as a part of its session: which links it uses and what it
+may spend."""
 
 from __future__ import annotations
 
@@ -25,17 +26,18 @@ from lasthop.wire.hop.frames import Frame, Wanted
 
 
 class PreferencePart(DevicePart):
-    """The wishes of the device's user; without any, everything leaves as it comes."""
+    """The preferences of the device's user for sending; without any, everything leaves as it
+    comes."""
 
     def __init__(self, core: SessionCore, source: PieceSource, held: InboxContents) -> None:
         self._core = core
         self._source = source
         self._lines: dict[int, OpenChannel] = {}
-        """The channels that are open, by the numbers that the driver gave them."""
+        """The open channels, by the numbers that the driver gave them."""
         self._order: PreferenceOrder | None = None
         self._wanted: tuple[str, ...] = ()
         self._notes: dict[str, bytes] = {}
-        # By the clock of the earlier life, which can only be behind.
+        # The time of the last message before the restart: it can only be behind.
         kept = SendingPreferences.restore(held.notes, self._lines, core.last_time)
         if kept is not None:
             self._order = self._begin(kept)
@@ -48,7 +50,7 @@ class PreferencePart(DevicePart):
     # The application.
 
     def prefer(self, preferences: Preferences) -> None:
-        """Which links to send over, and what may be spent; durable with the next change."""
+        """Set which links to send over, and what may be spent; durable with the next change."""
         if preferences == NO_PREFERENCES:
             if self._order is not None:
                 self._order = None
@@ -63,19 +65,20 @@ class PreferencePart(DevicePart):
 
     @property
     def preferences(self) -> Preferences:
-        """What the user wants of what is sent."""
+        """The user's preferences for what this device sends."""
         return NO_PREFERENCES if self._order is None else self._order.preferences.preferences
 
     def explain(self, key: int) -> Explanation | None:
-        """Why a message of ours went over a link, or waits."""
+        """Return why a message of this device went over a link, or waits; None if that is not
+        remembered."""
         return None if self._order is None else self._order.explain(key)
 
     def held_back(self) -> list[Explanation]:
-        """Messages of ours that wait for a link or a limit, and why."""
+        """Return why messages of this device wait for a link or a limit, the oldest first."""
         return [] if self._order is None else self._order.held_back()
 
     def spending(self, now: Micros) -> list[BudgetMeter]:
-        """What is used of every limit on what we send."""
+        """Return how much of every limit on this device's sending is used."""
         return [] if self._order is None else self._order.preferences.ledger.budgets.usage(now)
 
     # The channel.

@@ -1,7 +1,7 @@
-"""Over which link each message of this device goes: its own wishes, links and budgets.
+"""The preferences, links and budgets by which a link is chosen for each message of this device.
 
-It asks the transmission algorithm in `decision`, as the gateway does for what it sends the other
-way, and keeps the books. Who may leave, and when, is for the `preference_order`.
+The choice is made by the transmission algorithm in `decision`, as at the gateway for the other
+direction; the ledger of budgets is kept here. When messages leave is up to `preference_order`.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Preferences).decode
 
 NO_PREFERENCES = Preferences()
-"""Whoever wants nothing in particular: everything leaves at once, over the newest link."""
+"""The preferences of a user without any: everything leaves at once, over the newest link."""
 
 
 class OpenChannel:
-    """A channel that is open, as far as what leaves over it is concerned."""
+    """An open channel, with what is measured and under way on it."""
 
     __slots__ = ("channel", "gauge", "label", "paused", "round_trip", "under_way")
 
@@ -35,28 +35,29 @@ class OpenChannel:
         self.channel = channel
         self.label = label or "link"
         self.paused = False
-        """Its unsent buffer is full."""
+        """Whether the channel's unsent buffer is full."""
         self.round_trip = round_trip
-        """As the channel itself has seen it, before anything was measured."""
+        """The round-trip time that the channel itself has seen, before anything was measured."""
         self.gauge = Gauge()
         self.under_way: set[int] = set()
-        """Keys of what left over it and nobody has acknowledged."""
+        """Keys of messages that left over the channel and are not acknowledged."""
 
 
 class SendingPreferences:
-    """One device's wishes about what it sends, and what came of them."""
+    """One device's preferences for sending, with the ledger of its budgets."""
 
     def __init__(self, preferences: Preferences, lines: dict[int, OpenChannel]) -> None:
         self.preferences = preferences
         self.lines = lines
-        """Every channel that is open; the session's own."""
+        """All open channels; the dictionary is the session's own."""
         self.ledger: Ledger[int] = Ledger(preferences.budgets())
 
     @classmethod
     def restore(
         cls, notes: dict[str, bytes], lines: dict[int, OpenChannel], now: Micros
     ) -> SendingPreferences | None:
-        """Go on with what an earlier life wished for and has spent."""
+        """Restore the preferences and the spending from before a restart; None if there were no
+        preferences. Raises StoreBroken if they cannot be read."""
         if not notes.get(PREFERENCES):
             return None
         try:
@@ -65,24 +66,26 @@ class SendingPreferences:
                 preferences.ledger.budgets = restored_budgets(notes[BUDGETS], now)
                 preferences.ledger.budgets.change(preferences.preferences.limits)
         except (msgspec.DecodeError, ValueError) as error:
-            raise StoreBroken("the wishes in the inbox cannot be read", error=str(error)) from None
+            raise StoreBroken(
+                "the preferences in the inbox cannot be read", error=str(error)
+            ) from None
         return preferences
 
     def prefer(self, preferences: Preferences) -> None:
-        """The user wants it otherwise from now on; what was spent stays spent."""
+        """Replace the preferences; what was spent stays spent."""
         self.ledger.change(preferences.limits, zone_name=preferences.zone)
         self.preferences = preferences
 
     def encode_preferences(self) -> bytes:
-        """As the inbox keeps them."""
+        """Encode the preferences for the inbox."""
         return _encode(self.preferences)
 
     def encode_budgets(self) -> bytes:
-        """As the inbox keeps them."""
+        """Encode the state of the budgets for the inbox."""
         return encode_budgets(self.ledger.budgets)
 
     def choice(self, question: Question, queue: str | None, now: Micros) -> Choice:
-        """Over which link something goes now, or what it waits for."""
+        """Decide over which link something goes now, or what it waits for."""
         return choose(
             question,
             queue=self.preferences.queue(queue),
@@ -94,7 +97,7 @@ class SendingPreferences:
         )
 
     def link_of(self, line: OpenChannel) -> Link:
-        """A line as the decision sees it: what was declared, corrected by what was measured."""
+        """Return the link of a channel as declared, corrected by what was measured."""
         declared = self.declared(line.label)
         link = msgspec.structs.replace(declared, channel=line.channel)
         if line.gauge.estimate.samples:
@@ -102,12 +105,12 @@ class SendingPreferences:
         return link.measured(latency=line.round_trip, contention=1.0)
 
     def declared(self, label: str) -> Link:
-        """What the user says of a technology."""
+        """Return what the user declares of a link; without a declaration it costs nothing."""
         return self.preferences.link(label) or Link(label, Tariff())
 
     def closures(self, now: Micros) -> list[tuple[OpenChannel, Closure]]:
-        """Lines whose link has reached its limit, and over which nothing is under way: to close
-        one before that would make what it carries travel again, for money."""
+        """Return the channels whose link has reached its limit and that have nothing under way:
+        closing one earlier would make its messages travel again, for money."""
         found = []
         for line in self.lines.values():
             if line.under_way:

@@ -1,5 +1,5 @@
-"""What of bodies and streams may leave over which link: bytes are granted before they leave, and
-paid for as far as they left.
+"""Which bytes of bodies and streams may leave over which link: they are granted before they leave,
+and paid for as far as they left.
 
 A body is granted as a whole, so that none is begun that cannot be afforded; a stream, which may
 never end, some bytes at a time.
@@ -20,7 +20,7 @@ from lasthop.wire.hop.frames import Piece
 
 
 class TransferGrants:
-    """All transfers of a device that has wishes."""
+    """The grants of all transfers of a device that has preferences."""
 
     def __init__(
         self, preferences: SendingPreferences, source: PieceSource, mark: ChangeMark
@@ -33,7 +33,8 @@ class TransferGrants:
         self._pending: list[tuple[int, Grant]] = []
 
     def give(self, log: ChoiceLog, now: Micros) -> tuple[Micros | None, tuple[str, ...]]:
-        """Grant what may leave; returns when to ask again, and which links would help."""
+        """Grant bytes to the transfers that may send; return the time to ask again, and the links
+        that would help."""
         due: Micros | None = None
         wanted: tuple[str, ...] = ()
         for key in [key for key in self._grants if not self._source.sends(key)]:
@@ -63,7 +64,7 @@ class TransferGrants:
         return due, wanted
 
     def next_piece(self, now: Micros) -> tuple[int, Piece] | None:
-        """The piece that leaves next, and over which link."""
+        """Return the next piece and the channel it leaves over; None if there is none."""
         piece = self._source.next_piece(allow=self._allowance)
         if piece is None:
             return None
@@ -82,7 +83,7 @@ class TransferGrants:
         return 0 if line is None or line.paused else grant.left
 
     def over(self, key: int, now: Micros) -> None:
-        """No more of this grant will leave: what did is paid for."""
+        """End a grant: the bytes that left are paid for, the rest is refunded."""
         grant = self._grants.pop(key, None)
         if grant is None:
             return
@@ -91,22 +92,22 @@ class TransferGrants:
         grant.settle(preferences.ledger, -key, lambda link: declared(link).tariff, now)
 
     def lost(self, channel: int, now: Micros) -> None:
-        """A link is gone: what was granted on it must be asked for again."""
+        """End the grants on a channel that is gone; they must be asked for again."""
         for key in [key for key, grant in self._grants.items() if grant.channel == channel]:
             self.over(key, now)
 
     def lost_all(self, now: Micros) -> None:
-        """All links are gone."""
+        """End all grants, because all channels are gone."""
         for key in list(self._grants):
             self.over(key, now)
 
     def collect(self, n: int) -> None:
-        """Change `n` makes durable what was granted."""
+        """Note that change `n` makes the new grants durable."""
         self._pending += [(n, grant) for grant in self._new]
         self._new = []
 
     def committed(self, n: int) -> None:
-        """Change `n`, and all before it, is durable."""
+        """Note that change `n`, and all before it, is durable."""
         for _, grant in (pair for pair in self._pending if pair[0] <= n):
             grant.durable = True
         self._pending = [pair for pair in self._pending if pair[0] > n]

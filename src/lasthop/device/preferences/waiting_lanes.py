@@ -1,5 +1,5 @@
-"""Messages of a device that have no number yet, lane by lane: what waits holds up its own lane and
-no other."""
+"""Messages of a device that have no number, lane by lane: a waiting message holds up its own lane
+and no other."""
 
 from __future__ import annotations
 
@@ -10,36 +10,37 @@ from typing import TypeAlias
 from lasthop.device.outgoing import Outgoing, priority_of
 
 WaitingLane: TypeAlias = tuple[str | None, int, bool]
-"""Queue, priority, and whether it is best effort, which is in order with nothing."""
+"""A lane: its queue, its priority, and whether it is best effort, which has no order."""
 
 
 def lane_of(item: Outgoing) -> WaitingLane:
-    """What a message is kept in order with."""
+    """Return the lane within which a message keeps its order."""
     return item.queue, priority_of(item.frame), item.casual
 
 
 class WaitingLanes:
-    """First in, first out in every lane. Only the heads of lanes are ever looked at."""
+    """The waiting messages, first in, first out in every lane. Only the heads of lanes are decided
+    about."""
 
     def __init__(self) -> None:
         self._lanes: dict[WaitingLane, deque[Outgoing]] = {}
         self._keys: dict[int, Outgoing] = {}
         self._fresh: dict[WaitingLane, None] = {}
-        """Lanes whose head has not been looked at since something changed."""
+        """Lanes whose head has not been decided about since something changed."""
 
     def __len__(self) -> int:
         return len(self._keys)
 
     def __iter__(self) -> Iterator[Outgoing]:
-        """All that wait, the oldest first."""
+        """Yield all waiting messages, the oldest first."""
         return iter(sorted(self._keys.values(), key=lambda item: item.key))
 
     def get(self, key: int) -> Outgoing | None:
-        """The message with this key, if it waits."""
+        """Return the waiting message of this key; None if it does not wait."""
         return self._keys.get(key)
 
     def add(self, item: Outgoing) -> None:
-        """One more waits."""
+        """Put a message at the end of its lane."""
         lane = lane_of(item)
         waiting = self._lanes.setdefault(lane, deque())
         waiting.append(item)
@@ -48,7 +49,7 @@ class WaitingLanes:
             self._fresh[lane] = None
 
     def put_back(self, items: Iterable[Outgoing]) -> None:
-        """These had left their lanes, and have their old places again."""
+        """Return messages that had left their lanes to their old places."""
         changed = set()
         for item in items:
             self.add(item)
@@ -58,7 +59,7 @@ class WaitingLanes:
             self._fresh[lane] = None
 
     def remove(self, item: Outgoing) -> None:
-        """It waits no longer; whoever is behind it may be looked at."""
+        """Remove a message from its lane, so that the next one can be decided about."""
         lane = lane_of(item)
         waiting = self._lanes[lane]
         if waiting[0] is item:
@@ -73,29 +74,29 @@ class WaitingLanes:
             self._fresh.pop(lane, None)
 
     def head(self, lane: WaitingLane) -> Outgoing | None:
-        """Whose turn it is in a lane."""
+        """Return the first message of a lane; None if the lane is empty."""
         waiting = self._lanes.get(lane)
         return waiting[0] if waiting else None
 
     def head_of(self, item: Outgoing) -> Outgoing:
-        """The first of the lane that this one waits in."""
+        """Return the first message of the lane in which this one waits."""
         return self._lanes[lane_of(item)][0]
 
     def reconsider(self) -> None:
-        """Something has changed for everyone."""
+        """Mark all lanes to be decided about again."""
         self._fresh.update(dict.fromkeys(self._lanes))
 
     def look_at(self, item: Outgoing) -> None:
-        """Something has changed for this one."""
+        """Mark the lane of this message to be decided about again."""
         self._fresh[lane_of(item)] = None
 
     def take_fresh(self) -> list[WaitingLane]:
-        """Lanes to look at now: by priority, then by who came first."""
+        """Return the lanes to decide about now, by priority, then by their oldest message."""
         fresh, self._fresh = self._fresh, {}
         return sorted(fresh, key=lambda lane: (-lane[1], self._lanes[lane][0].key))
 
     def clear(self) -> list[Outgoing]:
-        """Nobody waits here any more; returns who did, the oldest first."""
+        """Remove all messages; return them, the oldest first."""
         waiting = list(self)
         self._lanes, self._keys, self._fresh = {}, {}, {}
         return waiting

@@ -1,2 +1,2 @@
-"""Ranked topics on the device: unread messages are kept until somebody looks, or the gateway shows
+"""Ranked topics on the device: unread messages are kept until the user reads, or the gateway shows
 them."""

@@ -1,4 +1,5 @@
-"""Topics of which the best is shown: what the gateway says of them, and what the user reads."""
+"""Ranked topics as a part of the session: the gateway's instructions about them, and the user's
+reads."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ from lasthop.wire.hop.frames import Feature, Headers, Hello, Operation, Welcome
 
 
 class RankedPart(DevicePart):
-    """Unread messages of ranked topics, and the looks that wait for an answer."""
+    """The unread messages of ranked topics, and the looks that wait for an answer."""
 
     word = Operation.FEED
 
@@ -38,13 +39,13 @@ class RankedPart(DevicePart):
         kept = KeptMessages(core.arrivals.kept_keys, core.mark)
         self._unread = UnreadMessages(kept, held.feeds, core.mark)
         self._looks: set[int] = set()
-        """Keys of the looks whose answer somebody waits for."""
+        """The keys of the looks whose answer a caller waits for."""
         self._told: list[Looked | Retracted | Withdrawn] = []
 
     # The application.
 
     def look(self, topic: str, wanted: int | None, now: Micros) -> int:
-        """Ask the gateway for the best of a topic; `Looked` has the answer to the key."""
+        """Ask the gateway for the best messages of a topic; `Looked` answers the returned key."""
         look = self._unread.look(topic, wanted, now)
         headers = Headers(operation=Operation.LOOK)
         key = self._core.queue(now, topic=topic, headers=headers, body=encode_look(look))
@@ -52,7 +53,7 @@ class RankedPart(DevicePart):
         return key
 
     def read(self, topic: str, wanted: int | None, now: Micros) -> list[Message]:
-        """Take the best of what is here. They are the application's, which says `finished` of
+        """Return the best messages of a topic on this device; the application calls `finished` for
         each."""
         read = self._unread.read(topic, wanted, now)
         messages = [self._arrivals.move_in(kept, in_time=True) for kept in read]
@@ -63,22 +64,23 @@ class RankedPart(DevicePart):
     def read_instead(
         self, look: int, topic: str, wanted: int | None, now: Micros
     ) -> list[Message] | None:
-        """The answer to a look takes too long: take what is here. None: it has come after all."""
+        """Read on this device because the answer to a look takes too long; None if the answer has
+        come after all."""
         if look not in self._looks:
             return None
         self._looks.discard(look)
         return self.read(topic, wanted, now)
 
     def stop_looking(self, look: int) -> None:
-        """Nobody waits for the answer to a look any more."""
+        """Note that the caller of a look no longer waits for its answer."""
         self._looks.discard(look)
 
     def unread(self, topic: str) -> int:
-        """How many messages of a ranked topic wait here."""
+        """Return the number of unread messages of a ranked topic on this device."""
         return self._unread.count(topic)
 
     def topics(self) -> list[str]:
-        """The ranked topics that are known here."""
+        """Return the ranked topics that are known on this device."""
         return self._unread.topics()
 
     # What comes in.
@@ -135,7 +137,7 @@ class RankedPart(DevicePart):
         self.expire(now)
         showing = Showing(control, self.partly_shown)
         if look is not None and look not in self._looks:
-            # Nobody waits for it any more.
+            # The reader no longer waits: leave the messages unread, and tell the gateway.
             there = [key for key in keys if key in self._unread]
             showing.partly = bool(keys)
             self._unread.still_unread(there)

@@ -1,9 +1,8 @@
-"""Ranked topics on the device: unread messages by topic, best first, and what the gateway has to
-hear of them.
+"""Ranked topics on the device: unread messages by topic, best first, and the reports about them.
 
-While there is contact the gateway decides what is shown. Without it the user reads the best of what
-is here. Either way a message that is shown leaves its queue for the inbox, in one change with the
-report of it, and is done when the application says so.
+While there is contact the gateway decides what is shown. Without contact the user reads the best
+messages on the device. Either way a shown message moves from its queue to the inbox, in one change
+with the report of it, and is done when the application says so.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from lasthop.wire.hop.feeds import HeldItem, Inventory, Look, OfflineReading, Re
 
 
 class UnreadMessages:
-    """What is kept unread, and what is to be reported."""
+    """The unread messages of ranked topics, and what the gateway is still to be told of them."""
 
     def __init__(
         self, kept: KeptMessages, feeds: Iterable[DeviceFeedRow], mark: ChangeMark
@@ -41,7 +40,7 @@ class UnreadMessages:
         self._unread: list[int] = []
 
     def restore(self, message: Message, rank: float) -> None:
-        """A message that was kept before a restart."""
+        """Take a message that was kept before a restart."""
         self._kept.restore(message)
         self._enter(message, rank)
 
@@ -49,18 +48,18 @@ class UnreadMessages:
         return key in self._kept
 
     def count(self, topic: str) -> int:
-        """Unread messages of a topic."""
+        """Return the number of unread messages of a topic."""
         queue = self._queues.get(topic)
         return 0 if queue is None else len(queue)
 
     def topics(self) -> list[str]:
-        """The ranked topics that are known here."""
+        """Return the ranked topics that are known on this device."""
         return sorted(self._max.keys() | self._queues.keys())
 
     # What the gateway says.
 
     def keep(self, message: Message) -> None:
-        """A message is here until somebody reads it."""
+        """Keep a message until the user reads it."""
         self._kept.keep(message)
         self._enter(message, message.rank)
 
@@ -77,14 +76,14 @@ class UnreadMessages:
         return queue
 
     def set_max(self, topic: str, most: int | None) -> None:
-        """What a read without contact may show at most."""
+        """Set the most messages that one read without contact may return."""
         self._max[topic] = most
         self._terms[topic] = DeviceFeedRow(topic, most)
         self._queue(topic).limit(most)
         self._mark.dirty = True
 
     def end(self, topic: str) -> None:
-        """The subscription is over: nothing of it is kept."""
+        """End the subscription to a topic, and keep none of its messages."""
         self._max.pop(topic, None)
         self._terms[topic] = DeviceFeedRow(topic, None, gone=True)
         for message in self._kept.of_topic(topic):
@@ -93,14 +92,14 @@ class UnreadMessages:
         self._mark.dirty = True
 
     def take(self, key: int) -> Message | None:
-        """Keep it no longer."""
+        """Stop keeping a message; return it, or None if it was not kept."""
         message = self._kept.take(key)
         if message is not None:
             self._queue(message.topic or "").retract(Retract(key, ""))
         return message
 
     def rerank(self, key: int, rank: float) -> None:
-        """It is worth more, or less."""
+        """Change the rank of a kept message."""
         message = self._kept.get(key)
         if message is not None:
             self._queue(message.topic or "").rerank(Rerank(key, rank))
@@ -109,13 +108,14 @@ class UnreadMessages:
     # What the user does, and time.
 
     def look(self, topic: str, wanted: int | None, now: Micros) -> Look:
-        """What to ask the gateway."""
+        """Return the question to the gateway for the best messages of a topic."""
         self.expire(now)
         read = self._queue(topic).ask(wanted, now)
         return Look(wanted, read.queue_size, tuple(held.key for held in read.client_events))
 
     def read(self, topic: str, wanted: int | None, now: Micros) -> list[Message]:
-        """The best of what is here; the gateway will hear of it."""
+        """Return the best messages of a topic on this device; the gateway will be told of the
+        read."""
         self.expire(now)
         queue = self._queue(topic)
         keys = queue.read_offline(wanted, now)
@@ -125,7 +125,7 @@ class UnreadMessages:
         return [message for key in keys if (message := self.take(key)) is not None]
 
     def expire(self, now: Micros) -> list[Message]:
-        """Let go what is past its deadline."""
+        """Drop the messages that are past their deadline, and return them."""
         gone: list[Message] = []
         while self._expiries and self._expiries[0][0] <= now:
             deadline, key = heappop(self._expiries)
@@ -137,7 +137,7 @@ class UnreadMessages:
         return gone
 
     def next_expiry(self) -> Micros | None:
-        """When to look again."""
+        """Return the time at which `expire` has something to do; None if there is none."""
         while self._expiries and self._expiries[0][1] not in self._kept:
             heappop(self._expiries)
         return self._expiries[0][0] if self._expiries else None
@@ -145,22 +145,22 @@ class UnreadMessages:
     # What the gateway hears.
 
     def had(self, keys: Iterable[int]) -> None:
-        """The application has had messages that the gateway thinks are unread."""
+        """Report that the application has had messages that the gateway thinks are unread."""
         self._had += keys
         self._mark.dirty = True
 
     def still_unread(self, keys: Iterable[int]) -> None:
-        """These were to be shown, and nobody was there to see them."""
+        """Report that messages that were to be shown are still unread: the reader was gone."""
         self._unread += keys
         self._mark.dirty = True
 
     def lapsed(self, key: int) -> None:
-        """It was to be shown, and is too late."""
+        """Report that a message was too late to be shown."""
         self._lapsed.append(key)
         self._mark.dirty = True
 
     def reports(self) -> list[tuple[str | None, Report]]:
-        """What is to be said, by topic where it has one; said once."""
+        """Return the reports for the gateway, by topic where they have one, and forget them."""
         reads, self._reads = self._reads, {}
         said: list[tuple[str | None, Report]] = [
             (topic, Report(reads=tuple(of_topic))) for topic, of_topic in reads.items()
@@ -174,7 +174,7 @@ class UnreadMessages:
         return said
 
     def inventory(self) -> Inventory:
-        """Everything that is kept."""
+        """Return all kept messages by topic, for a gateway that does not know them."""
         by_topic: dict[str, list[HeldItem]] = {}
         for queue_topic, queue in self._queues.items():
             for held in queue.all():
@@ -184,6 +184,6 @@ class UnreadMessages:
         return tuple((topic, tuple(items)) for topic, items in by_topic.items())
 
     def collect(self, change: Change) -> None:
-        """Put into `change` what has to survive."""
+        """Put the changes of the unread messages into `change`."""
         self._kept.collect(change)
         change.feeds, self._terms = list(self._terms.values()), {}
