@@ -248,7 +248,7 @@ class Contact:
 
     @property
     def links(self) -> int:
-        """The number of open links."""
+        """The number of links that are open."""
         return len(self._lines.open)
 
     async def _pause(self, seconds: float) -> None:

@@ -38,7 +38,7 @@ class Inbox(Protocol):
     """The durable storage of one device's messages and session."""
 
     def load(self) -> InboxContents:
-        """Return everything that was committed."""
+        """Return everything that was committed to the inbox."""
         ...
 
     def transaction(self) -> AbstractContextManager[Transaction]:

@@ -61,7 +61,7 @@ class KeptMessages:
         return message
 
     def clear(self) -> None:
-        """Stop keeping all messages."""
+        """Stop keeping all messages of this part."""
         for key in list(self._messages):
             self.take(key)
 

@@ -66,7 +66,7 @@ class Mail(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def body(self) -> bytes:
-        """The bytes of the message."""
+        """The bytes of the message, unchanged by the gateway."""
         return self.content.body
 
     @property

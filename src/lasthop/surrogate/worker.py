@@ -102,7 +102,7 @@ class Worker:
             try:
                 self.say(Done(mail.number, verdict))
             except FrameTooLong as error:
-                # The surrogate's state has changed without the gateway, so the worker has to restart.
+                # The surrogate's state has changed without the gateway, which restarts the worker.
                 self.say(InputFailed(mail.number, why(error), ""))
                 os._exit(1)
 

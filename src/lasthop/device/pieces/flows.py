@@ -50,12 +50,12 @@ class Chunks:
         return gone
 
     def all(self) -> bytes:
-        """Return all bytes as one."""
+        """Return the bytes of all chunks together."""
         return b"".join(chunk for _, chunk in self._chunks)
 
     @property
     def parts(self) -> list[bytes]:
-        """The chunks in order."""
+        """The chunks in the order of their offsets."""
         return [chunk for _, chunk in self._chunks]
 
 

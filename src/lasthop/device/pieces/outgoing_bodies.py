@@ -144,7 +144,7 @@ class OutgoingBodies(OutboxGate):
         self._book.words.append(Ending(item.key, EndStatus.ABORTED, reason=reason))
 
     def remove(self, key: int) -> None:
-        """Stop sending a body."""
+        """Stop sending the body of this key."""
         self._starting.discard(key)
         body = self._bodies.pop(key, None)
         if body is not None:
