@@ -211,7 +211,7 @@ async def test_a_failing_callback_ends_the_device(gateway: LiveGateway) -> None:
 async def test_messages_go_to_one_place_only(gateway: LiveGateway) -> None:
     async with device(gateway) as phone:
         phone.on_message(lambda message: None)
-        with pytest.raises(Conflict, match="messages go to one place only"):
+        with pytest.raises(Conflict, match="the messages of this device already go elsewhere"):
             phone.transactional(lambda message, transaction: None)
 
 
@@ -311,7 +311,7 @@ async def test_a_request_that_nobody_answers_times_out(gateway: LiveGateway) -> 
         (message,) = await take(tablet, 1)
         with pytest.raises(TimeoutError, match="no answer came in time"):
             await asking
-        with pytest.raises(Expired, match="nobody waits for this answer any more"):
+        with pytest.raises(Expired, match="the sender no longer waits for an answer"):
             await tablet.reply(message, "too late")
 
 

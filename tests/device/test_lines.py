@@ -50,7 +50,7 @@ async def test_one_more_channel_is_joined_and_spoken_over(gateway: LiveGateway) 
 async def test_a_device_without_contact_cannot_join(gateway: LiveGateway) -> None:
     phone = Device("tcp://127.0.0.1:1", app=APP, name="phone", backoff=quick_backoff())
     async with phone:
-        with pytest.raises(Conflict, match="there is no contact yet that a channel could join"):
+        with pytest.raises(Conflict, match="the device is not connected, so no channel can join"):
             await phone.join()
 
 

@@ -257,7 +257,7 @@ def test_a_message_that_no_frame_holds_is_refused() -> None:
     peer = welcomed()
     with pytest.raises(TooLarge) as caught:
         queue(peer, "x" * (2**20 + 2**10))
-    assert str(caught.value).startswith("the message is above what a frame holds (size=")
+    assert str(caught.value).startswith("the message is larger than a frame may be (size=")
     assert peer.said() == []
 
 

@@ -125,7 +125,7 @@ def test_after_a_refused_change_no_other_is_made() -> None:
     with pytest.raises(StoreFull):
         at.turn([arrives(frame(0))], NOW)
     inbox.refuse = None
-    with pytest.raises(StoreBroken, match="the inbox has missed a change"):
+    with pytest.raises(StoreBroken, match="an earlier change is missing in the inbox"):
         at.turn([], NOW)
     received = inbox.load().state.received
     at.close()
@@ -139,7 +139,7 @@ def test_after_a_refused_transaction_no_change_is_made() -> None:
     inbox.refuse = StoreFull("no room")
     with pytest.raises(StoreFull):
         at.turn([arrives(frame(0))], NOW)
-    with pytest.raises(StoreBroken, match="the inbox has missed a change"):
+    with pytest.raises(StoreBroken, match="an earlier change is missing in the inbox"):
         at.hello(None, None)
 
 

@@ -454,7 +454,7 @@ def test_a_gateway_with_numbers_that_we_never_used_is_dialled_again_without_clai
 def test_the_device_does_not_dial_before_what_arrived_is_durable() -> None:
     peer = welcomed()
     peer.arrive(frame(0))
-    with pytest.raises(ValueError, match="made durable before the device dials"):
+    with pytest.raises(ValueError, match="must be durable before the device dials"):
         peer.session.hello()
 
 
@@ -629,7 +629,7 @@ def test_a_window_is_within_what_can_be_told_from_nonsense(window: Credit) -> No
 
 
 def test_an_inbox_holds_a_window() -> None:
-    with pytest.raises(ValueError, match="an inbox holds a window at least"):
+    with pytest.raises(ValueError, match="the inbox must hold a window"):
         Peer(replace(TERMS, window=Credit(64, 1000), inbox_messages=63))
 
 

@@ -196,7 +196,7 @@ def test_a_reply_finds_its_way_back() -> None:
 
 def test_a_reply_that_comes_too_late_is_not_sent() -> None:
     asked = message(headers=Headers(reply_within=1000))
-    with pytest.raises(Expired, match="nobody waits for this answer any more"):
+    with pytest.raises(Expired, match="the sender no longer waits for an answer"):
         compose.reply(asked, "answer", NOW + SECOND)
 
 

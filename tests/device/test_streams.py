@@ -251,7 +251,7 @@ async def test_a_body_that_is_gone_is_not_waited_for(gateway: LiveGateway) -> No
         async with asyncio.timeout(10):
             while gateway.engine.gateway.deliveries.items:  # noqa: ASYNC110
                 await asyncio.sleep(0)
-            with pytest.raises(Conflict, match="the body is not to be had any more"):
+            with pytest.raises(Conflict, match="the body is no longer available"):
                 await phone.fetch(message)
 
 

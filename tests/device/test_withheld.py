@@ -170,7 +170,7 @@ def test_only_what_can_be_claimed_is_claimed(phone: Member) -> None:
     phone.get(1)
     (message,) = phone.ready()
     assert (message.group, message.claimable) == ("crew", False)
-    with pytest.raises(InvalidRequest, match="not one to be claimed"):
+    with pytest.raises(InvalidRequest, match="cannot be claimed"):
         compose.claim(message)
     with pytest.raises(InvalidRequest, match="atomic or to be claimed, not both"):
         compose.message("group:crew", "x", atomic=True, claim=True)

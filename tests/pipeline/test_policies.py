@@ -145,7 +145,7 @@ def test_a_version_that_was_changed_or_moved_is_refused(tmp_path: Path) -> None:
     path = tmp_path / name / CONTENT
     good = path.read_bytes()
     path.write_bytes(good.replace(b"one", b"two"))
-    with pytest.raises(StoreBroken, match="not what was published"):
+    with pytest.raises(StoreBroken, match="does not match its digest"):
         policy_store.current()
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / CONTENT).write_bytes(good)

@@ -296,7 +296,7 @@ def test_answers_are_let_go_of_one_device_or_of_all() -> None:
     assert hit(bench, "paris") == b"again"
     bench.give("all changed", way=Way.FROM_DEVICE)
     assert hit(bench, "paris") is hit(bench, "paris", device="phone-2") is None
-    with pytest.raises(ValueError, match="no method keeps answers to 'nothing'"):
+    with pytest.raises(ValueError, match="no cacheable method handles 'nothing'"):
         bench.give("nonsense", way=Way.FROM_DEVICE)
 
 

@@ -78,7 +78,7 @@ def test_the_time_is_that_of_the_input() -> None:
         (lambda s, m: Relay(title=3), "not the content of a message"),  # type: ignore[arg-type]
         (lambda s, m: Relay(headers={"a": 1}), "not the content"),  # type: ignore[arg-type]
         (lambda s, m: s.send("device:x", "", priority=10), "a priority is a number from 0 to 9"),
-        (lambda s, m: s.send("device:x", "", ttl=0), "more than no time"),
+        (lambda s, m: s.send("device:x", "", ttl=0), "a ttl is above 0 seconds"),
         (lambda s, m: [s.send("device:x", "") for _ in range(101)], "may send 100 messages"),
     ],
     ids=["kind", "body", "title", "headers", "priority", "ttl", "many"],
@@ -124,7 +124,7 @@ def test_init_may_look_at_the_state_and_not_change_it() -> None:
         def __init__(self) -> None:
             self.state["count"] = 1
 
-    with pytest.raises(TypeError, match="__init__ may look at the state but not change it"):
+    with pytest.raises(TypeError, match="__init__ may read the state, but must not change it"):
         Bench(Eager)
 
 

@@ -90,7 +90,7 @@ export function message(target, body, options, replyWithin) {
  * @param {number} now @returns {Draft} */
 export function reply(to, body, options, now) {
   if (to.replyBefore !== null && now >= to.replyBefore) {
-    throw new LasthopError("expired", "nobody waits for this answer any more", { id: to.id });
+    throw new LasthopError("expired", "the sender no longer waits for an answer", { id: to.id });
   }
   if (to.frame.key === null) throw invalid("a message without a key cannot be answered");
   const headers = {

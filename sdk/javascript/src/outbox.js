@@ -102,7 +102,7 @@ export class Outbox {
   check(frame) {
     const size = frameSize(frame);
     if (size > this._maxFrame) {
-      throw new LasthopError("too_large", "the message is above what a frame holds", { size, most: this._maxFrame });
+      throw new LasthopError("too_large", "the message is larger than a frame may be", { size, most: this._maxFrame });
     }
     const { outboxMessages, outboxBytes } = this._terms;
     if (this.waiting >= outboxMessages || this._bytes + size > outboxBytes) {

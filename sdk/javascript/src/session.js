@@ -68,7 +68,7 @@ export class Session {
     const { window, inboxMessages, inboxBytes, prefetch } = terms;
     if (window.messages < 1 || window.messages > 4096) throw new RangeError("a window has 1 to 4096 messages");
     if (inboxMessages < window.messages || inboxBytes < window.bytes || prefetch < 1) {
-      throw new RangeError("an inbox holds a window at least, and one message is fetched ahead");
+      throw new RangeError("the inbox must hold a window, and prefetch must be at least 1");
     }
     const state = held.state;
     this.terms = terms;
@@ -97,7 +97,7 @@ export class Session {
   /** What to dial with. Only what is durable may be claimed, so everything has to be `settled`.
    * @param {{link?: string, network?: string, heartbeat?: number}} [place] @returns {Hello} */
   hello(place = {}) {
-    if (!this.settled) throw new Error("what has happened is made durable before the device dials again");
+    if (!this.settled) throw new Error("every change must be durable before the device dials again");
     const { app, name, token, accept: types, preserve } = this.terms;
     const { state, ack: said } = this._durable;
     /** @type {Hello} */

@@ -418,7 +418,11 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
     def _claim(self, consumer: str) -> None:
         self.opened()
         if self._consumer is not None:
-            raise Conflict("messages go to one place only", taken=self._consumer, wanted=consumer)
+            raise Conflict(
+                "the messages of this device already go elsewhere",
+                taken=self._consumer,
+                wanted=consumer,
+            )
         self._consumer = consumer
 
     async def _next(self) -> Message | None:

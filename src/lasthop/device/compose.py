@@ -128,7 +128,7 @@ def claim(of: Message) -> Draft:
     """Return the draft of a claim to a message of a group. Raises InvalidRequest if it is not
     claimable."""
     if of.headers.binding is not Binding.CLAIM or of.frame.key is None:
-        raise InvalidRequest("this message is not one to be claimed", id=of.id)
+        raise InvalidRequest("this message cannot be claimed", id=of.id)
     return Draft(Headers(operation=Operation.CLAIM, in_reply_to=of.frame.key))
 
 
@@ -163,7 +163,7 @@ def reply(
     longer waits."""
     before = to.reply_before
     if before is not None and now >= before:
-        raise Expired("nobody waits for this answer any more", id=to.id)
+        raise Expired("the sender no longer waits for an answer", id=to.id)
     if to.frame.key is None:
         raise InvalidRequest("a message without a key cannot be answered")
     headers = _headers(

@@ -141,7 +141,7 @@ class Contact:
             self.problem = ANOTHER_NETWORK
             return None
         except TimeoutError:
-            self.problem = "nobody answered in time"
+            self.problem = "the gateway did not answer in time"
             return None
         except OSError as error:
             self.problem = str(error) or type(error).__name__
@@ -160,12 +160,12 @@ class Contact:
         used up a limit, or Conflict if the channel cannot be joined."""
         wait = self._lines.closed.get(link or "", 0) - self._ends.clock.now()
         if wait > 0:
-            raise LinkClosed(f"{link} has reached its limit", retry_after=wait / SECOND)
+            raise LinkClosed(f"the link {link} has reached its limit", retry_after=wait / SECOND)
         hello = await self._turns.ask(
             lambda session, _now: session.joining(link=link, network=network)
         )
         if hello is None:
-            raise Conflict("there is no contact yet that a channel could join")
+            raise Conflict("the device is not connected, so no channel can join")
         way = Way(address or self.address, link, network)
         joining = Joining(self._paced(hello), self._turns, self, self._ends)
         problem = await joining.dial(way, self._ways, self._tls)

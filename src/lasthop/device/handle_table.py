@@ -150,7 +150,7 @@ class HandleTable:
                 waiting.set_result(fetched.body)
             else:
                 waiting.set_exception(
-                    Conflict("the body is not to be had any more", reason=fetched.reason)
+                    Conflict("the body is no longer available", reason=fetched.reason)
                 )
 
     def forget_answer(self, key: int) -> None:
@@ -178,11 +178,11 @@ class HandleTable:
                 if self.on_links_wanted is not None:
                     self.on_links_wanted(links)
             case LinkSpent(_, link):
-                log.info("%s has reached a limit of what this device sends", link)
+                log.info("link %s has reached a limit of what this device sends", link)
                 if self.on_link_spent is not None:
                     self.on_link_spent(session_event)
             case Lapsed(message):
-                log.info("message %s came too late to be of use", message.id)
+                log.info("message %s expired before the application got it", message.id)
             case Looked(key, messages):
                 self._looked(key, messages)
             case Retracted(key, had):

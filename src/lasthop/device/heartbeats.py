@@ -86,7 +86,7 @@ class Heartbeats:
             died_at, interval, when = self._died
             self._died = None
             if died_at == place and self._clock.now() - when < AT_ONCE:
-                log.info("a channel did not outlive %d s of silence", interval // SECOND)
+                log.info("a channel did not survive %d s of silence", interval // SECOND)
                 self._networks.on(place).missed(interval)
                 self._keep(self._networks.dump())
         self._pace(place)
@@ -145,7 +145,7 @@ class Heartbeats:
     ) -> None:
         patience.tried(interval, survived=survived, now=self._clock.now())
         self._keep(self._networks.dump())
-        verdict = "outlived" if survived else "did not outlive"
+        verdict = "survived" if survived else "did not survive"
         log.info("%s: a channel %s %d s of silence", company.place, verdict, interval // SECOND)
         self._pace(company.place)
         wanted = patience.interval()

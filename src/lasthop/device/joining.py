@@ -58,7 +58,7 @@ class Joining:
         try:
             await dial(way.address, self._hello, self._ends, tls=tls)
         except TimeoutError:
-            return "nobody answered in time"
+            return "the gateway did not answer in time"
         except OSError as error:
             return str(error) or type(error).__name__
         return await self._answer

@@ -105,7 +105,7 @@ class Outbox:
             waiting_bytes += size
             if not self.gate.carries(frame) and size > self._max_frame:
                 raise TooLarge(
-                    "the message is above what a frame holds", size=size, most=self._max_frame
+                    "the message is larger than a frame may be", size=size, most=self._max_frame
                 )
             if waiting > self._terms.outbox_messages or waiting_bytes > self._terms.outbox_bytes:
                 raise Overloaded(

@@ -160,7 +160,7 @@ class SessionRunner:
         """Write the session's pending changes to the inbox; `flush` also those that may be put
         off."""
         if not self._whole:
-            raise StoreBroken("the inbox has missed a change")
+            raise StoreBroken("an earlier change is missing in the inbox")
         change = self.session.change(flush=flush)
         if change is not None:
             self._whole = False

@@ -66,7 +66,7 @@ class SessionCore:
         if (
             terms.inbox_messages < terms.window.messages or terms.inbox_bytes < terms.window.bytes
         ) or terms.prefetch < 1:
-            raise ValueError("an inbox holds a window at least, and one message is fetched ahead")
+            raise ValueError("the inbox must hold a window, and prefetch must be at least 1")
         state = held.state
         self.terms = terms
         self.mark = ChangeMark()
@@ -129,7 +129,7 @@ class SessionCore:
         gateway that was restored from a backup may give the same numbers out again.
         """
         if not self.settled:
-            raise ValueError("what has happened is made durable before the device dials again")
+            raise ValueError("every change must be durable before the device dials again")
         return self._hello(link, network, join=False)
 
     def joining(self, *, link: str | None = None, network: str | None = None) -> Hello | None:

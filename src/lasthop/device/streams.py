@@ -88,7 +88,7 @@ class OutgoingStream:
         device."""
         await self._ask(lambda session, _now: session.pieces.outgoing.end(self.key))
 
-    async def abort(self, reason: str = "the application gave it up") -> None:
+    async def abort(self, reason: str = "the application aborted the stream") -> None:
         """Break the stream off, and tell the receiver why."""
         await self._ask(lambda session, _now: session.pieces.outgoing.abort(self.key, reason))
 

@@ -66,7 +66,7 @@ class Turns:
 
         def then(result: object) -> None:
             if isinstance(result, Exception):
-                log.warning("%s is not kept: %s", name, result)
+                log.warning("%s could not be stored in the inbox: %s", name, result)
 
         self.post(lambda _session, _now: self._runner.keep(name, value), then)
 

@@ -74,10 +74,10 @@ class PolicyStore:
         except FileNotFoundError:
             raise NotFound("there is no such version of the policy", version=version) from None
         if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
-            raise StoreBroken("a policy is not what was published", version=version)
+            raise StoreBroken("the file of a policy does not match its digest", version=version)
         policies = decode(data)
         if policies.version != version:
-            raise StoreBroken("a policy lies under another version's name", version=version)
+            raise StoreBroken("a policy is stored under another version's name", version=version)
         return policies
 
     def current(self) -> Policies | None:

@@ -104,10 +104,7 @@ class SurrogateRunner:
         surrogate._runner = self
         surrogate.__init__()  # type: ignore[misc]
         if self._ledger.changes() or surrogate._sends:
-            raise TypeError(
-                "__init__ may look at the state but not change it, and send nothing: that takes"
-                " a message"
-            )
+            raise TypeError("__init__ may read the state, but must not change it or send messages")
         self._ledger.forget()
         self._surrogate = surrogate
 
@@ -170,7 +167,7 @@ class SurrogateRunner:
         """Drop the cached answers to a method's requests. Raises ValueError if it is not
         cacheable."""
         if method not in self._caches:
-            raise ValueError(f"no method keeps answers to {method!r}")
+            raise ValueError(f"no cacheable method handles {method!r}")
         self._caches[method].clear(device)
 
     def _learn(self, mail: Mail, decision: Decision | None) -> None:

@@ -188,7 +188,7 @@ async def test_a_handler_that_fails_at_a_message_ends_the_device(gateway: LiveGa
 async def test_a_request_that_cannot_be_read_is_declined(phone: Device, shop: Device) -> None:
     Exchange(shop, Json(Order)).on_message(lambda received: received.value)
     exchange: Exchange[dict[str, str]] = Exchange(phone, Json())
-    with pytest.raises(Declined, match="this is not what was expected"):
+    with pytest.raises(Declined, match="the body is not the expected JSON"):
         await exchange.call("device:shop", {"nonsense": "x"}, timeout=5)
     await exchange.send("device:shop", {"nonsense": "x"})
     order = Exchange(phone, Json(Order))
@@ -197,7 +197,7 @@ async def test_a_request_that_cannot_be_read_is_declined(phone: Device, shop: De
 
 async def test_a_request_that_nobody_takes_is_declined(phone: Device, shop: Device) -> None:
     Exchange(shop, Json()).on_message(lambda received: received.value)
-    with pytest.raises(Declined, match="nobody here answers this"):
+    with pytest.raises(Declined, match="this device has no handler for the request"):
         await Exchange(phone, Text()).call("device:shop", "x", timeout=5)
 
 
@@ -216,7 +216,7 @@ async def test_an_answer_of_another_kind_is_an_error_of_the_call(
     phone: Device, shop: Device
 ) -> None:
     Exchange(shop, Bytes()).on_message(lambda received: b"\xff")
-    with pytest.raises(InvalidRequest, match="this is not text in UTF-8"):
+    with pytest.raises(InvalidRequest, match="the body is not text in UTF-8"):
         await Exchange(phone, Text()).call("device:shop", "x", timeout=5)
 
 
@@ -329,7 +329,7 @@ async def test_an_outcome_waits_for_its_callback_to_be_registered(
 
     exchange.register("prices", note)
     await until(lambda: sorted(got) == ["MessageRefused", "TEA"])
-    with pytest.raises(Conflict, match="a callback of this name is registered"):
+    with pytest.raises(Conflict, match="a callback of this name is registered already"):
         exchange.register("prices", note)
     exchange.deregister("prices")
     exchange.register("prices", note)
@@ -364,7 +364,7 @@ async def test_strangers_cannot_fill_a_device_with_messages_for_nobody(
     sender = Exchange(phone, Text())
     for _ in range(MOST_PARKED):
         await sender.send("device:shop#nothing", "x")
-    with pytest.raises(Declined, match="there is no nothing here"):
+    with pytest.raises(Declined, match="no callback nothing is registered"):
         await sender.call("device:shop#nothing", "x", timeout=5)
     await sender.send("device:shop", "plain")
     await until(lambda: got == ["plain"])

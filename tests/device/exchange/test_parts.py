@@ -46,10 +46,10 @@ def test_what_a_binding_writes_it_reads(
 @pytest.mark.parametrize(
     "binding, body, told",
     [
-        (Text(), b"\xff", "this is not text in UTF-8: invalid start byte"),
-        (Json(Point), b'{"x": "one"}', "this is not what was expected"),
-        (Json(Point), b"{", "this is not what was expected"),
-        (Json(), b"[" * 100_000, "this is not what was expected"),
+        (Text(), b"\xff", "the body is not text in UTF-8: invalid start byte"),
+        (Json(Point), b'{"x": "one"}', "the body is not the expected JSON"),
+        (Json(Point), b"{", "the body is not the expected JSON"),
+        (Json(), b"[" * 100_000, "the body is not the expected JSON"),
     ],
 )
 def test_what_cannot_be_read_is_refused(binding: Binding[object], body: bytes, told: str) -> None:

@@ -106,8 +106,8 @@ def test_messages_come_from_xml() -> None:
     [
         ({"two words": 1}, "this cannot be the name of an element"),
         ({"a..b": 1}, "this cannot be the name of an element"),
-        ({"a": 1, "a.b": 2}, "a name stands for a value and for a level"),
-        ({"a.b": 1, "a": 2}, "a name stands for a value and for a level"),
+        ({"a": 1, "a.b": 2}, "a name stands for both a value and a level"),
+        ({"a.b": 1, "a": 2}, "a name stands for both a value and a level"),
         ({"a": object()}, "a value of this type has no form in XML"),
         ({".".join("a" * (MAX_LEVELS + 1)): 1}, "a name has too many levels"),
     ],
@@ -167,7 +167,7 @@ def test_what_both_know_beforehand_makes_messages_small() -> None:
     assert content.content_type.startswith(f"{WEFT}; profile=")
     assert len(content.body) < len(plain.encode(samples[3], PEER).body) / 4
     assert Xml(profile=Profile(trained.data)).decode(content, PEER).pairs() == samples[3].pairs()
-    with pytest.raises(InvalidRequest, match="the message needs a profile that is not here"):
+    with pytest.raises(InvalidRequest, match="the message needs a profile that is not known here"):
         plain.decode(content, PEER)
     # Who has another profile, or none, gets what everybody reads.
     other = Xml(accept=[WEFT, SOAP_XML], profile=Profile(trained.data))
@@ -199,9 +199,9 @@ def test_what_is_no_message_is_refused(kind: str) -> None:
 
 
 def test_types_that_are_none_of_ours_are_refused() -> None:
-    with pytest.raises(InvalidRequest, match="this is no type of XML messages"):
+    with pytest.raises(InvalidRequest, match="not a content type of XML messages"):
         Xml(accept=["image/png"])
-    with pytest.raises(InvalidRequest, match="this is no type of XML messages"):
+    with pytest.raises(InvalidRequest, match="not a content type of XML messages"):
         Xml().decode(Content("image/png", b""), PEER)
     assert Xml().takes("text/xml; charset=utf-8")
     assert not Xml().takes("application/json")
@@ -227,7 +227,7 @@ def test_addressing_headers_are_written_and_read() -> None:
     read = Xml().decode(Xml().encode(message, PEER), PEER)
     assert read.addressing == message.addressing
     assert read.headers == ()
-    with pytest.raises(InvalidRequest, match="give an action"):
+    with pytest.raises(InvalidRequest, match="needs an action"):
         XmlMessage.from_pairs(ORDER, to="urn:shop")
 
 

@@ -91,7 +91,7 @@ class Text(Plain):
         try:
             return content.body.decode()
         except UnicodeDecodeError as error:
-            raise InvalidRequest(f"this is not text in UTF-8: {error.reason}") from None
+            raise InvalidRequest(f"the body is not text in UTF-8: {error.reason}") from None
 
     def takes(self, content_type: str) -> bool:
         return content_type.startswith("text/plain")
@@ -118,7 +118,7 @@ class Json(Plain, Generic[T]):
         try:
             value: T = self._decode(content.body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise InvalidRequest(f"this is not what was expected: {error}") from None
+            raise InvalidRequest(f"the body is not the expected JSON: {error}") from None
         return value
 
     def takes(self, content_type: str) -> bool:

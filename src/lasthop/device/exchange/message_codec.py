@@ -82,7 +82,7 @@ class MessageCodec(Generic[T]):
         """Return the draft of the answer to a message. Raises Expired if its sender no longer
         waits."""
         if to is None:
-            raise ValueError("nothing came that could be answered")
+            raise ValueError("there is no message to answer")
         content = self.binding.encode(value, to.source or "")
         return _reply(to, content, now, within, expects)
 

@@ -56,7 +56,7 @@ class ExchangeSwitchboard:
     def register(self, name: str, take: Take) -> None:
         """Pass messages for a named callback to `take`. Raises Conflict if the name is taken."""
         if name in self._callbacks:
-            raise Conflict("a callback of this name is registered", name=name)
+            raise Conflict("a callback of this name is registered already", name=name)
         self._callbacks[name] = take
         self._changed(name)
 
@@ -134,10 +134,12 @@ class ExchangeSwitchboard:
         others = sum(m.request is None for parked in self._parked.values() for m in parked)
         served = message.request is not None or name in self._catching_up
         if not served and (message.wants_reply and not name):
-            await self._refuse(message, "nobody here answers this")
+            await self._refuse(message, "this device has no handler for the request")
         elif not served and others >= MOST_PARKED:
-            log.warning("message %s (%s) is for nobody here", message.id, message.content_type)
-            await self._refuse(message, f"there is no {name} here")
+            log.warning(
+                "message %s (%s) has no handler on this device", message.id, message.content_type
+            )
+            await self._refuse(message, f"no callback {name} is registered on this device")
         else:
             self._parked.setdefault(name, deque()).append(message)
 

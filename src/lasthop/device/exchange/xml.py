@@ -110,7 +110,7 @@ class Xml(Plain):
         self._accept = tuple(accept)
         for kind in (*self._accept, *assume):
             if kind not in _CODINGS:
-                raise InvalidRequest("this is no type of XML messages", content_type=kind)
+                raise InvalidRequest("not a content type of XML messages", content_type=kind)
         self._profile = profile or NO_PROFILE
         self._assume = frozenset(self._full(kind) for kind in assume)
         self._node = SoapNode(understands={*understands, *UNDERSTOOD}, roles=roles)
@@ -170,13 +170,15 @@ class Xml(Plain):
         """Return the coding of a content type, and the profile that it needs."""
         kind = essence(content_type)
         if kind not in _CODINGS:
-            raise InvalidRequest("this is no type of XML messages", content_type=content_type[:80])
+            raise InvalidRequest(
+                "not a content type of XML messages", content_type=content_type[:80]
+            )
         wanted = content_type.partition("profile=")[2].strip()
         if not wanted:
             return kind, NO_PROFILE
         if wanted != f"{self._profile.check:08x}":
             raise InvalidRequest(
-                "the message needs a profile that is not here", profile=wanted[:80]
+                "the message needs a profile that is not known here", profile=wanted[:80]
             )
         return kind, self._profile
 

@@ -120,7 +120,7 @@ class XmlMessage:
 def _addressing(action: str, to: str) -> Addressing | None:
     if not action:
         if to:
-            raise InvalidRequest("a message with an address says what it is for: give an action")
+            raise InvalidRequest("a message with an address needs an action")
         return None
     return Addressing(action=action, to=to) if to else Addressing(action=action)
 
@@ -135,9 +135,9 @@ def _enter(levels: dict[str, Any], path: str, value: Value | Sequence[Value]) ->
     for part in above:
         levels = levels.setdefault(part, {})
         if not isinstance(levels, dict):
-            raise InvalidRequest("a name stands for a value and for a level", name=path[:80])
+            raise InvalidRequest("a name stands for both a value and a level", name=path[:80])
     if last in levels:
-        raise InvalidRequest("a name stands for a value and for a level", name=path[:80])
+        raise InvalidRequest("a name stands for both a value and a level", name=path[:80])
     levels[last] = value
 
 

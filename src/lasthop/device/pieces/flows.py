@@ -186,7 +186,7 @@ class Inflow:
         if self.size >= 0 or self.failed:
             return False
         if ending.status == EndStatus.ABORTED:
-            self.failed, self.reason = True, ending.reason or "the sender gave it up"
+            self.failed, self.reason = True, ending.reason or "the sender aborted the stream"
         elif self.receiving.received < ending.size:
             self.early = ending
             self.receiving.again()

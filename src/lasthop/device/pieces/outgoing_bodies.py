@@ -91,7 +91,7 @@ class OutgoingBodies(OutboxGate):
             return False
         if len(frame.body) > self._terms.max_body:
             raise TooLarge(
-                "the body is above what travels in pieces; send it as a stream",
+                "the body is too large to be sent in pieces; send it as a stream",
                 size=len(frame.body),
                 most=self._terms.max_body,
             )

@@ -117,7 +117,7 @@ class OutgoingStreams:
         """Drop the stream whose opening message the gateway refused."""
         outgoing_stream = self._outgoing_streams.get(key)
         if outgoing_stream is not None:
-            outgoing_stream.failed, outgoing_stream.reason = True, "the gateway refused it"
+            outgoing_stream.failed, outgoing_stream.reason = True, "the gateway refused the stream"
             self._drop(outgoing_stream)
 
     def _drop(self, outgoing_stream: OutgoingStream) -> None:

@@ -96,7 +96,7 @@ class PiecePart(DevicePart):
         if had and headers.pull is not None:
             self.bodies.forget(message.key)
         elif headers.stream and not had:
-            self.incoming.stop(message.key, "it came too late")
+            self.incoming.stop(message.key, "the message that opened the stream came too late")
 
     # The channel.
 
