@@ -18,7 +18,7 @@ from lasthop.simulation.campaign import run_some
 from lasthop.store.commit import Commit
 from lasthop.store.memory import MemoryStore
 from lasthop.store.surrogates import SurrogateChanges
-from lasthop.surrogate.state import Ledger
+from lasthop.surrogate.state import StateLedger
 
 SCHEDULES = 300
 """How many schedules with a surrogate a bug may survive. Most are caught by the first ten."""
@@ -89,12 +89,12 @@ def apply_failed_work(patch: Patch) -> None:
 
 def keep_a_part(patch: Patch) -> None:
     """The worker goes on with a part of what an input has changed."""
-    keep = Ledger.keep
+    keep = StateLedger.keep
 
-    def sloppy(self: Ledger, changes: dict[str, bytes]) -> None:
+    def sloppy(self: StateLedger, changes: dict[str, bytes]) -> None:
         keep(self, {name: value for name, value in changes.items() if name != "usum"})
 
-    patch.setattr(Ledger, "keep", sloppy)
+    patch.setattr(StateLedger, "keep", sloppy)
 
 
 def go_on_unasked(patch: Patch) -> None:

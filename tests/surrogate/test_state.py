@@ -10,8 +10,8 @@ from hypothesis import given, strategies as st
 
 from lasthop.surrogate.state import (
     ENTRY_COST,
-    Ledger,
     State,
+    StateLedger,
     StateTooLarge,
     apply,
     entry_size,
@@ -34,7 +34,7 @@ steps = st.lists(
 @given(steps)
 def test_it_is_a_mapping_that_can_be_taken_back(steps: list[tuple[str, str, Any]]) -> None:
     kept: dict[str, bytes] = {}
-    ledger = Ledger(kept, limit=1 << 30)
+    ledger = StateLedger(kept, limit=1 << 30)
     state = State(ledger, "u")
     model: dict[str, Any] = {}
     durable: dict[str, Any] = {}
@@ -66,11 +66,11 @@ def test_it_is_a_mapping_that_can_be_taken_back(steps: list[tuple[str, str, Any]
         assert len(state) == len(model)
     # Another worker that starts from what was kept sees what counted.
     ledger.forget()
-    assert dict(State(Ledger(kept, limit=1 << 30), "u")) == durable == dict(state)
+    assert dict(State(StateLedger(kept, limit=1 << 30), "u")) == durable == dict(state)
 
 
 def test_only_what_differs_is_a_change() -> None:
-    ledger = Ledger({}, limit=1000)
+    ledger = StateLedger({}, limit=1000)
     state = State(ledger, "u")
     state["a"] = [1]
     state["b"] = {"x": 1}
@@ -83,7 +83,7 @@ def test_only_what_differs_is_a_change() -> None:
 
 
 def test_a_new_entry_that_is_deleted_again_leaves_no_trace() -> None:
-    ledger = Ledger({}, limit=1000)
+    ledger = StateLedger({}, limit=1000)
     state = State(ledger, "u")
     state["a"] = 1
     del state["a"]
@@ -91,7 +91,7 @@ def test_a_new_entry_that_is_deleted_again_leaves_no_trace() -> None:
 
 
 def test_it_has_a_limit() -> None:
-    ledger = Ledger({}, limit=100)
+    ledger = StateLedger({}, limit=100)
     state = State(ledger, "u")
     state["a"] = bytes(200)
     with pytest.raises(StateTooLarge, match=r"the state would have \d+ bytes; the limit is 100"):
@@ -102,7 +102,7 @@ def test_it_has_a_limit() -> None:
 
 
 def test_parts_do_not_see_each_other() -> None:
-    ledger = Ledger({}, limit=1000)
+    ledger = StateLedger({}, limit=1000)
     mine, theirs = State(ledger, "u"), State(ledger, "c")
     mine["a"] = 1
     assert "a" not in theirs
@@ -110,13 +110,13 @@ def test_parts_do_not_see_each_other() -> None:
 
 
 def test_names_are_text() -> None:
-    state = State(Ledger({}, limit=1000), "u")
+    state = State(StateLedger({}, limit=1000), "u")
     with pytest.raises(TypeError, match="names of the state are text, not int"):
         state[1] = 2  # type: ignore[index]
 
 
 def test_what_msgpack_does_not_have_is_refused_with_its_type() -> None:
-    ledger = Ledger({}, limit=1000)
+    ledger = StateLedger({}, limit=1000)
     State(ledger, "u")["a"] = object()
     with pytest.raises(TypeError, match="object"):
         ledger.changes()

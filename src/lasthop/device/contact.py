@@ -15,7 +15,7 @@ from lasthop.decision.preferences import Preferences
 from lasthop.device import runner
 from lasthop.device.heartbeats import Heartbeats
 from lasthop.device.joining import Joining
-from lasthop.device.lines import Lines, Way
+from lasthop.device.lines import GatewayWay, Lines
 from lasthop.device.pricing import round_trip
 from lasthop.device.probing import ProbeChannel
 from lasthop.device.retry import Backoff, LinkClosed, verdict
@@ -69,9 +69,9 @@ class Contact:
         self._hello: Hello | None = None
         self._link: ChannelLink | None = None
         """The link that is being dialled, or the first of the open ones."""
-        self._ways: dict[ChannelLink, Way] = {}
+        self._ways: dict[ChannelLink, GatewayWay] = {}
         """The way by which each link was dialled."""
-        self._next: Way | None = None
+        self._next: GatewayWay | None = None
         """The way to dial next, in place of the usual one."""
         self._renewing = False
         self._lines = Lines(turns, clock=clock, ways=self._ways)
@@ -123,10 +123,10 @@ class Contact:
             await self._pause(delay)
 
     @property
-    def _usual_way(self) -> Way:
-        return Way(self.address, self.link_label, self.network)
+    def _usual_way(self) -> GatewayWay:
+        return GatewayWay(self.address, self.link_label, self.network)
 
-    async def _one_channel(self, hello: Hello, way: Way) -> ChannelLink | None:
+    async def _one_channel(self, hello: Hello, way: GatewayWay) -> ChannelLink | None:
         """Dial, and wait until all channels have ended; return the link that ended last, None if
         dialling failed."""
         self._gone.clear()
@@ -166,7 +166,7 @@ class Contact:
         )
         if hello is None:
             raise Conflict("the device is not connected, so no channel can join")
-        way = Way(address or self.address, link, network)
+        way = GatewayWay(address or self.address, link, network)
         joining = Joining(self._paced(hello), self._turns, self, self._ends)
         problem = await joining.dial(way, self._ways, self._tls)
         if problem is not None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from lasthop.device import runner
-from lasthop.device.lines import Way
+from lasthop.device.lines import GatewayWay
 from lasthop.device.turns import Turns
 from lasthop.errors import HopError
 from lasthop.transport.dial import dial
@@ -45,13 +45,13 @@ class Joining:
         self._hello = hello
         self._turns = turns
         self._speaker = speaker
-        self._way: Way
-        self._ways: dict[ChannelLink, Way]
+        self._way: GatewayWay
+        self._ways: dict[ChannelLink, GatewayWay]
         self._ends = Ends(self, ends.clock, ends.alarms)
         self._answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
 
     async def dial(
-        self, way: Way, ways: dict[ChannelLink, Way], tls: ssl.SSLContext | None
+        self, way: GatewayWay, ways: dict[ChannelLink, GatewayWay], tls: ssl.SSLContext | None
     ) -> str | None:
         """Open the channel, and record its way; return None if it is granted, otherwise why not."""
         self._way, self._ways = way, ways

@@ -15,7 +15,7 @@ from lasthop.transport.link import ChannelLink
 from lasthop.wire.hop.frames import Frame, Piece
 
 
-class Way(NamedTuple):
+class GatewayWay(NamedTuple):
     """An address of the gateway, with the link and network by which it is reached."""
 
     address: GatewayAddress
@@ -26,7 +26,9 @@ class Way(NamedTuple):
 class Lines:
     """The open links, by the channel numbers under which the session knows them."""
 
-    def __init__(self, turns: Turns, *, clock: Clock, ways: Mapping[ChannelLink, Way]) -> None:
+    def __init__(
+        self, turns: Turns, *, clock: Clock, ways: Mapping[ChannelLink, GatewayWay]
+    ) -> None:
         self._turns = turns
         self._clock = clock
         self._ways = ways

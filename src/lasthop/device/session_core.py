@@ -29,7 +29,7 @@ from lasthop.device.session_events import (
     Refused,
     SessionEvent,
 )
-from lasthop.device.snapshot import Snapshot
+from lasthop.device.snapshot import SessionSnapshot
 from lasthop.device.terms import DeviceTerms
 from lasthop.message import KeyMaker, Reliability, key_time
 from lasthop.wire.hop.frames import (
@@ -80,8 +80,8 @@ class SessionCore:
         self._incarnation = state.incarnation
         self._epoch = state.epoch
         self._changes = 0
-        self._pending: deque[Snapshot] = deque()
-        self._durable = Snapshot(0, state, self.arrivals.acknowledgement(), ())
+        self._pending: deque[SessionSnapshot] = deque()
+        self._durable = SessionSnapshot(0, state, self.arrivals.acknowledgement(), ())
         self._gate = 0
         """The number of the change that must be durable before anything leaves on this channel."""
         self._refusals: list[tuple[int, Refusal]] = []
@@ -118,7 +118,7 @@ class SessionCore:
         self.arrivals.attach(parts, held)
         for restored in moments(parts, "restored"):
             restored()
-        self._durable = Snapshot(0, held.state, self.arrivals.acknowledgement(), ())
+        self._durable = SessionSnapshot(0, held.state, self.arrivals.acknowledgement(), ())
 
     # The channel.
 
@@ -425,7 +425,7 @@ class SessionCore:
             skipped=arrivals.skipped,
         )
         ack = arrivals.acknowledgement()
-        self._pending.append(Snapshot(change.n, change.state, ack, arrivals.news()))
+        self._pending.append(SessionSnapshot(change.n, change.state, ack, arrivals.news()))
         return change
 
     def committed(self, n: int) -> None:

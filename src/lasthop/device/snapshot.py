@@ -8,7 +8,7 @@ from lasthop.device.change import SessionNumbers
 from lasthop.wire.hop.frames import Ack, Ranges
 
 
-class Snapshot(msgspec.Struct, frozen=True):
+class SessionSnapshot(msgspec.Struct, frozen=True):
     """The numbers and the ack that become durable with change `n`."""
 
     n: int

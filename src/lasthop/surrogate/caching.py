@@ -17,7 +17,7 @@ import msgspec
 from lasthop.clock import SECOND, Micros
 from lasthop.surrogate.mail import Content, Mail
 from lasthop.surrogate.policies import CachePolicy, Entry, Lru
-from lasthop.surrogate.state import Ledger, State
+from lasthop.surrogate.state import State, StateLedger
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -104,7 +104,7 @@ class Freshness:
 class Cache:
     """The cached answers to one method's requests, in the surrogate's state."""
 
-    def __init__(self, ledger: Ledger, method: str, terms: CacheTerms) -> None:
+    def __init__(self, ledger: StateLedger, method: str, terms: CacheTerms) -> None:
         self._terms = terms
         self._policy = terms.policy
         self._answers = State(ledger, f"c{method}\x1f")
@@ -195,7 +195,7 @@ class Cache:
 class ForwardedRequests:
     """Requests that went on to devices, and whose answers are to be cached when they pass."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: StateLedger) -> None:
         self._state = State(ledger, "a")
         self._names: list[str] | None = None
 

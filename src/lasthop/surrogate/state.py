@@ -26,7 +26,7 @@ class StateTooLarge(Exception):
     """An input would make the surrogate's state larger than its limit."""
 
 
-class Ledger:
+class StateLedger:
     """All entries of a surrogate's state, and the changes of the input at hand."""
 
     def __init__(self, entries: dict[str, bytes], *, limit: int) -> None:
@@ -97,7 +97,7 @@ class Ledger:
 class State(MutableMapping[str, Any]):
     """The entries of a surrogate's state under one prefix, as a mapping."""
 
-    def __init__(self, ledger: Ledger, prefix: str) -> None:
+    def __init__(self, ledger: StateLedger, prefix: str) -> None:
         self._ledger = ledger
         self._prefix = prefix
 

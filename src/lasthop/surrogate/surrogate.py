@@ -21,7 +21,7 @@ from lasthop.surrogate.actions import (
 )
 from lasthop.surrogate.caching import METHOD, TERMS, Cache, ForwardedRequests
 from lasthop.surrogate.mail import Mail, MailAction, OutgoingMail, Verdict, Way
-from lasthop.surrogate.state import Ledger, State
+from lasthop.surrogate.state import State, StateLedger
 
 MOST_SENDS = 100
 """The most messages that one input may send: without a limit, a mistake in one hook floods every
@@ -92,7 +92,7 @@ class SurrogateRunner:
     def __init__(self, kind: type[Surrogate], entries: dict[str, bytes], *, limit: int) -> None:
         """Create the surrogate; `entries` is its stored state, `limit` the most bytes that it may
         have. Raises TypeError if `__init__` of the class changes the state or sends."""
-        self._ledger = Ledger(entries, limit=limit)
+        self._ledger = StateLedger(entries, limit=limit)
         self._asked = ForwardedRequests(self._ledger)
         self._methods: dict[str, str] = {}
         self._caches: dict[str, Cache] = {}

@@ -231,7 +231,7 @@ class Inflow:
         return self.answer is not None and self.size == self.position
 
 
-class OutgoingStream:
+class Outflow:
     """A stream that this device sends."""
 
     def __init__(self, key: int, state: FlowState, *, window: int, announced: bool) -> None:

@@ -64,7 +64,7 @@ class PreferenceOrder(OutboxOrder):
         self._receipts: list[tuple[Micros, int]] = []
         """The times at which acks are missing, with the message's number."""
         self._spent = False
-        self._wished = False
+        self._preferences_changed = False
         self._now: Micros = 0
         self.trace = ChoiceLog()
         self.wanted: tuple[str, ...] = ()
@@ -85,10 +85,10 @@ class PreferenceOrder(OutboxOrder):
             self._outbox.gate.stop(item)
             self._lanes.add(item)
 
-    def wished(self) -> None:
+    def take_effect(self) -> None:
         """Begin to obey preferences, also for messages that were queued before. A message with a
         number that has not left must not lose it while the gateway may have the message."""
-        self._wished = self.preferences.ledger.changed = self._core.mark.dirty = True
+        self._preferences_changed = self.preferences.ledger.changed = self._core.mark.dirty = True
         under_way = self._outbox.under_way()
         stranded = any(not item.sent and ordinary(item.frame) for item in under_way)
         self.stuck = self._core.in_contact and stranded
@@ -96,7 +96,7 @@ class PreferenceOrder(OutboxOrder):
     def prefer(self, preferences: Preferences) -> None:
         """Replace the preferences, and decide again about everything that waits."""
         self.preferences.prefer(preferences)
-        self._wished = self._core.mark.dirty = True
+        self._preferences_changed = self._core.mark.dirty = True
         self._reconsider()
 
     def end(self) -> list[Outgoing]:
@@ -397,8 +397,8 @@ class PreferenceOrder(OutboxOrder):
     def collect(self, change: Change) -> None:
         """Put the preferences and budgets into `change` if they have changed."""
         preferences = self.preferences
-        if self._wished:
-            self._wished = False
+        if self._preferences_changed:
+            self._preferences_changed = False
             change.notes[PREFERENCES] = preferences.encode_preferences()
         if preferences.ledger.changed:
             preferences.ledger.changed = False

@@ -61,7 +61,7 @@ class PreferencePart(DevicePart):
             self._order.prefer(preferences)
         else:
             self._order = self._begin(SendingPreferences(preferences, self._lines))
-            self._order.wished()
+            self._order.take_effect()
 
     @property
     def preferences(self) -> Preferences:
