@@ -86,11 +86,15 @@ class Rejected(LasthopError):
 
 
 class InvalidRequest(Rejected):
+    """A field or argument is missing, malformed or contradictory."""
+
     code = "invalid_request"
     hop_code = 1
 
 
 class UnsupportedMedia(InvalidRequest):
+    """The request's body is in a form that the gateway does not read."""
+
     code = "unsupported_media"
     http_status = 415
 
@@ -183,12 +187,16 @@ class Unsupported(Rejected):
 
 
 class TooLarge(Rejected):
+    """A size, depth or count is above its limit; the same request never succeeds."""
+
     code = "too_large"
     http_status = 413
     hop_code = 2
 
 
 class Unauthorized(Rejected):
+    """The request has no credential, or one that the gateway does not know."""
+
     code = "unauthorized"
     http_status = 401
     pap_code = 2001
@@ -196,6 +204,8 @@ class Unauthorized(Rejected):
 
 
 class Forbidden(Rejected):
+    """The credential is known, but does not include this right."""
+
     code = "forbidden"
     http_status = 403
     pap_code = 2001
@@ -203,6 +213,8 @@ class Forbidden(Rejected):
 
 
 class NotFound(Rejected):
+    """The message, device, topic or other object that was named does not exist."""
+
     code = "not_found"
     http_status = 404
     pap_code = 2004
@@ -210,12 +222,16 @@ class NotFound(Rejected):
 
 
 class Conflict(Rejected):
+    """The request does not fit the present state, such as that of a closed device."""
+
     code = "conflict"
     http_status = 409
     pap_code = 2007
 
 
 class Expired(Rejected):
+    """The deadline of the message or of its answer has passed already."""
+
     code = "expired"
     http_status = 422
 
@@ -234,10 +250,14 @@ class Limited(LasthopError):
 
 
 class QuotaExceeded(Limited):
+    """The caller's share of the gateway or of a link is used up for now."""
+
     code = "quota_exceeded"
 
 
 class Overloaded(Limited):
+    """A limit of the gateway or the device itself is reached, such as a full outbox."""
+
     code = "overloaded"
     fault = Fault.GATEWAY
     http_status = 503
@@ -324,10 +344,14 @@ class StoreError(LasthopError):
 
 
 class StoreFull(StoreError):
+    """There is no room on the disk; everything that was accepted is safe."""
+
     code = "store_full"
     http_status = 507
 
 
 class StoreBroken(StoreError):
+    """The store or inbox is damaged, in use, closed, or written by a newer version."""
+
     code = "store_broken"
     http_status = 500

@@ -240,6 +240,7 @@ class Arrivals:
                 self._move_up(ready[1:], now)
             self._mark.dirty = True
         elif self._inbound.duplicates == duplicates:
+            # Beyond a gap, and not a repeat: hold the message until the gap is filled.
             self._hold(message)
             self._gapped[number] = message
             self._top = max(self._top, message.position + 1)
@@ -478,6 +479,8 @@ class Arrivals:
             return
         if key is not None:
             if key in self._keys:
+                # The application is done with it: a gateway in a new epoch sends it under another
+                # number.
                 for came_again in self._came_again:
                     came_again(message)
                 self.close(message)
@@ -492,6 +495,8 @@ class Arrivals:
                 return
             self._known[key] = message
         if headers is not None:
+            # Before the deadline is checked: for these messages the gateway decides what is too
+            # late.
             for claims in self._claims_late:
                 if claims(message, headers, now):
                     return

@@ -148,6 +148,7 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
         if self._runner is not None:
             raise Conflict("the device is open already")
         inbox, threaded = self._place, True
+        # An inbox in memory never blocks, so its turns need no thread.
         if inbox is None or isinstance(inbox, MemoryInbox):
             inbox, threaded = inbox or MemoryInbox(), False
         elif isinstance(inbox, str | os.PathLike):
@@ -215,6 +216,7 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
         try:
             await self._blocking(runner.close)
         except StoreError:
+            # Otherwise the error that ended the device is the one to report.
             if self._error is None:
                 raise
         finally:
@@ -390,6 +392,7 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
         self._contact.send(outcome.frames, outcome.routed)
         if outcome.stuck:
             self._contact.begin_anew()
+        # The frames were cut off at a budget. A full link starts a turn itself when it has room.
         if outcome.more and self._turns.room:
             self._turns.nudge()
         if outcome.fault is not None:
@@ -433,6 +436,7 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
                 return None
             if self._ready:
                 message = self._ready.popleft()
+                # The deadline may have passed while the message waited for the application.
                 if message.deadline is None or self._clock.now() < message.deadline:
                     if message.pull_size is not None:
                         message.fetcher = self.fetch
@@ -453,7 +457,7 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
             self.finish(message)
 
     def _fail(self, error: BaseException) -> None:
-        """Close the device because of an error that it cannot recover from."""
+        # Only the first error counts: the others follow from it.
         if self._error is None and not self._ended.is_set():
             self._error = error
             self._stirred.set()

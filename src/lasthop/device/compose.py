@@ -53,7 +53,13 @@ class Draft(msgspec.Struct, frozen=True):
 
 
 class Options(TypedDict, total=False):
-    """Options of every message; each has a default."""
+    """Options of every message, all of them optional.
+
+    `title` is a headline for people; `priority` is 0 to 9 (the default is 4, 9 the most urgent);
+    `rank` compares the messages of a ranked topic; `reliability` (exactly once by default) and
+    `handling` are those of `lasthop.message`; `queue` names the preferences that apply; `headers`
+    are the application's own.
+    """
 
     content_type: str
     """The media type of the body; by default plain text for `str` and unknown bytes for `bytes`."""
@@ -202,7 +208,12 @@ def question(wanted: Question, reply_within: Micros) -> Draft:
 
 
 class SubscriptionOptions(TypedDict, total=False):
-    """Options of a subscription. With any of them but `xpath` the topic is a ranked one."""
+    """Options of a subscription. With any of them but `xpath` the topic is a ranked one.
+
+    `max_per_day` limits the messages shown at the `times` of one day; `zone` is the user's time
+    zone (IANA; by default the device's); `prefetch_limit` is the most unread messages that are sent
+    ahead, for policies that have such a limit.
+    """
 
     mode: Literal["on-line", "on-demand"]
     """`on-line`: messages are shown as soon as possible; `on-demand` (the default): when the user
@@ -232,7 +243,8 @@ class SubscriptionOptions(TypedDict, total=False):
     """The policy for sending ahead: a name in `lasthop.decision.policies.POLICIES`."""
     prefetch_limit: int
     expiration_threshold: float
-    """Seconds that a message must still be valid to be sent ahead."""
+    """Seconds that a message must still be valid to be sent ahead, for policies that have such a
+    limit."""
 
 
 def subscription(topic: str, *, on: bool, **options: Unpack[SubscriptionOptions]) -> Draft:

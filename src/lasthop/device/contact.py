@@ -70,7 +70,6 @@ class Contact:
         self._link: ChannelLink | None = None
         """The link that is being dialled, or the first of the open ones."""
         self._ways: dict[ChannelLink, GatewayWay] = {}
-        """The way by which each link was dialled."""
         self._next: GatewayWay | None = None
         """The way to dial next, in place of the usual one."""
         self._renewing = False
@@ -108,6 +107,7 @@ class Contact:
         while True:
             way, self._next = self._next or self._usual_way, None
             hello = await self._turns.hello(way.label, way.network)
+            # The heartbeat is the one that this network allows.
             self._hello = self._paced(hello)
             self._renewing = False
             last = await self._one_channel(self._hello, way)
@@ -178,7 +178,6 @@ class Contact:
         return self.network or self.link_label or ""
 
     def _paced(self, hello: Hello) -> Hello:
-        """Return the HELLO with the heartbeat that the network allows."""
         place = hello.network or hello.link or ""
         return msgspec.structs.replace(hello, heartbeat=self._heartbeats.asks(place))
 
@@ -219,6 +218,7 @@ class Contact:
         open, to receive."""
         self._lines.closed[session_event.link] = session_event.until
         link = self._lines.numbered(session_event.channel)
+        # The limit is on sending: over the last link the device still receives.
         if link is not None and len(self._lines.open) > 1:
             link.close(CloseCode.BYE, "it has reached a limit of the device")
 
@@ -230,6 +230,7 @@ class Contact:
     def begin_anew(self) -> None:
         """Dial again by a way that is known to work; the new WELCOME tells which messages the
         gateway lacks."""
+        # Once is enough: the session stays stuck until the new channel is open.
         if self._lines.open and not self._renewing:
             self._renewing = True
             self._next = self._ways[self._lines.open[-1]]
@@ -360,6 +361,7 @@ class Contact:
             self._link = None
         elif not welcome:
             return  # The link was only an attempt to join: nothing was sent over it.
+        # A buffer that ended with its link must not hold up the others.
         self._turns.room = self._turns.drained = True
         if self._lines.open:
             self._turns.post(lambda session, _now: session.rerouted(channel))

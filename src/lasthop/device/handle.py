@@ -26,7 +26,8 @@ class Status(IntEnum):
 
 
 class Settlement(msgspec.Struct, frozen=True):
-    """The decision about an atomic or claimable message."""
+    """The decision about an atomic message (`released` or `aborted`) or a claimable one (`claimed`
+    or `unclaimed`)."""
 
     outcome: Literal["released", "aborted", "claimed", "unclaimed"]
     by: str = ""
@@ -90,6 +91,8 @@ class MessageHandle:
         """
         async with asyncio.timeout(timeout):
             while True:
+                # Before the status: a refusal may follow after the gateway has accepted the
+                # message.
                 if self._refusal is not None and status is not Status.REFUSED:
                     raise MessageRefused(self._refusal, self.id)
                 if self._status >= status:

@@ -102,7 +102,7 @@ class HandleTable:
             return
         outcome = _OUTCOMES.get(decision.verdict)
         if outcome is None:
-            return
+            return  # A verdict of a newer gateway, which this SDK does not know.
         settlement = Settlement(outcome, decision.by)
         handle = self._handles.get(key)
         if handle is not None:

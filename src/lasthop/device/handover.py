@@ -24,7 +24,6 @@ class HandoverQueue:
         self._prefetch = prefetch
         self._late = late
         self._waiting: deque[Message] = deque()
-        """Messages that have not been offered."""
         self._offered: deque[Message] = deque()
         """Messages to be handed over as soon as their offer is durable."""
         self._casual: deque[Message] = deque()

@@ -119,6 +119,7 @@ class Heartbeats:
                 rest = LATER
                 continue
             survived = await self._trial(company, interval)
+            # A trial says nothing if the network changed, or was lost, while it ran.
             if survived is None or company.place != place or not company.there:
                 rest = LATER
                 continue

@@ -195,6 +195,7 @@ class SqliteInbox:
         database = sqlite3.connect(
             self._path,
             isolation_level=None,
+            # The file is opened in one thread and used in the inbox's own, never in two at a time.
             check_same_thread=False,
             cached_statements=CACHED_STATEMENTS,
         )
@@ -275,6 +276,7 @@ class SqliteInbox:
     def transaction(self) -> Iterator[SqliteTransaction]:
         database = self._use()
         with _blamed():
+            # Take the write lock now: an upgrade in mid-transaction fails without waiting.
             database.execute("BEGIN IMMEDIATE")
         try:
             yield SqliteTransaction(self, database)

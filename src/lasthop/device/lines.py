@@ -41,7 +41,6 @@ class Lines:
         self._count = 0
         self._preferences: Preferences | None = None
         self._fed: ChannelLink | None = None
-        """The link that was given the last piece."""
         self._fed_at: Micros = 0
 
     def add(self, link: ChannelLink) -> None:

@@ -219,6 +219,8 @@ class Outbox:
     def withdraw(self, item: Outgoing) -> None:
         """Take back the number of a message that the gateway lacks, in a new contact."""
         number = item.number
+        # A placeholder keeps the number, so that acks still count, and the gateway is told to skip
+        # it.
         self._outbound.replace(number, Outgoing(item.frame, 0, number, taken=True))
         self._skip(number)
         item.number = -1
@@ -310,7 +312,6 @@ class Outbox:
     # Within.
 
     def _accept(self, item: Outgoing) -> None:
-        """Remove a message that the gateway has."""
         if not item.taken:
             self.accepted.append(item.key)
             self._forget(item)

@@ -58,6 +58,7 @@ class PlainOrder(OutboxOrder):
             self._wait(item)
             self._outbox.gate.start(item, durable=False)
         elif self._behind and ordinary(item.frame) and self._is_behind(priority_of(item.frame)):
+            # Messages for the gateway itself have no lane, and need not wait.
             self._wait(item)
         else:
             self._outbox.assign(item)
@@ -86,7 +87,6 @@ class PlainOrder(OutboxOrder):
         self._catch_up()
 
     def _catch_up(self) -> None:
-        """Number the messages that need not wait any longer."""
         behind, self._behind = self._behind, []
         blocked: set[int] = set()
         for item in behind:

@@ -160,6 +160,7 @@ class SessionRunner:
         """Write the session's pending changes to the inbox; `flush` also those that may be put
         off."""
         if not self._whole:
+            # A later change would rest on the missing one, and acknowledge messages that were lost.
             raise StoreBroken("an earlier change is missing in the inbox")
         change = self.session.change(flush=flush)
         if change is not None:
@@ -196,6 +197,7 @@ class SessionRunner:
             work = HandlerTransaction(transaction)
             for index, message in enumerate(fresh):
                 try:
+                    # Only the work of a failing message is undone; that of those before it is kept.
                     with transaction.attempt():
                         handler(message, work)
                         drafts = work.take_drafts()

@@ -220,6 +220,7 @@ class SessionCore:
         """Take the WELCOME to a `joining` HELLO. If False, close this channel."""
         ours = self._incarnation, self._epoch
         claimed, offered = (hello.incarnation, hello.epoch), (welcome.incarnation, welcome.epoch)
+        # The session may have begun a new epoch while the channel was dialled.
         if not (self._open and welcome.joined and claimed == offered == ours):
             return False
         # From now on a frame on one channel may overtake a frame on another.

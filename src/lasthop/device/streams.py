@@ -119,6 +119,7 @@ class OutgoingStream:
         if error is None:
             await self.end()
         elif isinstance(error, Exception) and not isinstance(error, Conflict):
+            # After Conflict the stream is over; after a cancellation it stays open, to go on later.
             await self.abort(repr(error))
 
 

@@ -56,6 +56,7 @@ class DeviceApi:
 
         def then(key: object) -> None:
             if isinstance(key, int):
+                # The message is queued even if the caller was cancelled meanwhile.
                 noted = note(key)
                 if not queued.done():
                     queued.set_result(noted)

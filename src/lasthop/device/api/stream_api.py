@@ -73,6 +73,7 @@ class StreamApi(DeviceApi):
         if message.pull_size is None:
             return message.body
         answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        # Registered before the turn, in which the body may arrive.
         self.codec.pulling(message.key, answer)
         body: bytes | None = await self.do(
             lambda session, now: session.pieces.pull(message.key, now)

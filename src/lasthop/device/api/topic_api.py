@@ -65,6 +65,8 @@ class TopicApi(DeviceApi):
             async with asyncio.timeout(seconds):
                 return await asyncio.shield(answer)
         except TimeoutError:
+            # None means that the answer has arrived meanwhile: reading again would show other
+            # messages.
             instead: list[Message] | None = await self.do(
                 lambda session, now: session.ranked.read_instead(key, topic, n, now)
             )

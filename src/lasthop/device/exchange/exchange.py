@@ -281,6 +281,7 @@ class Exchange(Generic[T]):
                 if error is None:
                     self._settle(future, answer.result())
                 elif isinstance(error, TimeoutError | MessageRefused):
+                    # Outcomes of the request; any other error means that the device has ended.
                     future.set_result(Received(self, None, error=error))
                 else:
                     future.set_exception(error)

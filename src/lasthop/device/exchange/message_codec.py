@@ -21,7 +21,8 @@ T = TypeVar("T")
 
 
 class SendOptions(TypedDict, total=False):
-    """Options of every message that an exchange sends; each has a default."""
+    """Options of every message that an exchange sends, all of them optional; `priority`, `title`,
+    `expires_in` and `headers` are those of `Device.send`."""
 
     operation: str
     """The operation of the receiver's service that is asked for."""

@@ -161,7 +161,6 @@ class Xml(Plain):
         return Content(full, body, ((ACCEPT_HEADER, mine + asks),))
 
     def _full(self, kind: str) -> str:
-        """Return a type with the profile that is needed to read it."""
         if _CODINGS[kind].profiled and self._profile.check:
             return f"{kind}; profile={self._profile.check:08x}"
         return kind

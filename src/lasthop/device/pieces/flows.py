@@ -112,6 +112,7 @@ class Body:
 
     def grow(self) -> None:
         """Allow the gateway to send more of the body."""
+        # One byte above the limit, so that a body that is too large can be recognised and stopped.
         self.receiving.grant(min(self.receiving.durable + self._window, self._most + 1))
 
     def end(self, ending: Ending) -> None:

@@ -74,6 +74,7 @@ class IncomingBodies:
         key = piece.transfer
         body = self.body(key)
         if body.complete and body.answer is not None:
+            # More bytes than the complete body has: the gateway sends another one.
             if piece.offset + len(piece.body) > body.receiving.received:
                 body.spoil()
                 self._book.said.discard(key)

@@ -53,12 +53,10 @@ class PreferenceOrder(OutboxOrder):
         """Messages that leave when the next change is durable."""
         self._pending: deque[tuple[int, list[Outgoing]]] = deque()
         self._leaving: list[Outgoing] = []
-        """Messages that leave now."""
         self._again: dict[int, Outgoing] = {}
         """Messages under way whose link is gone, by number."""
         self._retry = False
         self._starved = False
-        """Whether a message waits for credit."""
         self._told: dict[str, Micros] = {}
         """The links that were reported as spent, and until when."""
         self._receipts: list[tuple[Micros, int]] = []

@@ -168,6 +168,7 @@ class RankedPart(DevicePart):
     # What the gateway hears.
 
     def welcomed(self, hello: Hello, welcome: Welcome, now: Micros) -> None:
+        # A gateway that did not resume the session may not know what is kept here.
         if not welcome.resumed and hello.epoch is not None and welcome.features & Feature.FEEDS:
             self._report(None, Report(held=self._unread.inventory()), now)
 

@@ -261,7 +261,6 @@ class Requests:
             self._release(pending)
 
     def _release(self, pending: _Pending) -> None:
-        """Hand the outcome of a request over."""
         outcome = pending.outcome
         if pending.wants.callback:
             assert isinstance(outcome, Message)
@@ -283,7 +282,6 @@ class Requests:
             self._advance(name)
 
     def _advance(self, name: tuple[str, str]) -> None:
-        """Hand over the outcomes at the head of a lane."""
         lane = self._lanes[name]
         while lane and (first := next(iter(lane.values()))).outcome is not None:
             del lane[first.key]

@@ -80,8 +80,8 @@ class RequestPart(DevicePart):
                 self._keep_outcome(message)
             else:
                 self._arrivals.finish(message)
-        # An answer to a request that has ended: it came too late, or twice.
         elif message.headers.answer:
+            # An answer to a request that has ended: it came too late, or twice.
             self._arrivals.drop(message)
         else:
             return False
