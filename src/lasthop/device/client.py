@@ -357,7 +357,7 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
 
     def finish(self, message: Message) -> None:
         """Say that the application is done with a message, without waiting until that is durable:
-        after a crash at once the message may come again."""
+        if the device crashes before, the message comes again."""
         self._turns.post(lambda session, _now: session.finished(message))
 
     def lapse(self, message: Message) -> None:
@@ -366,7 +366,7 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
 
     async def done(self, message: Message) -> None:
         """Say that the application is done with a message; return when that is durable, so that the
-        message never comes again."""
+        message does not come again after a crash."""
         await self._turns.ask(lambda session, _now: session.finished(message))
 
     # Within.

@@ -37,8 +37,8 @@ class GroupApi(DeviceApi):
         claim is granted.
 
         The answer is final: asking again, also after a crash, gets the same one. Raises
-        InvalidRequest if the message is not claimable, MessageRefused if it can be claimed no
-        longer, or TimeoutError after `timeout` seconds; the claim may still be granted then: ask
+        InvalidRequest if the message is not claimable, MessageRefused if the gateway cannot decide
+        about it, or TimeoutError after `timeout` seconds; the claim may still be granted then: ask
         again.
         """
         answer: asyncio.Future[Claim] = asyncio.get_running_loop().create_future()

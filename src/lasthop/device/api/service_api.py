@@ -30,7 +30,7 @@ class ServiceApi(DeviceApi):
         timeout: float = 10.0,  # noqa: ASYNC109
     ) -> Offers:
         """Return the services of this name (and version: `pricing@2`), or with this operation, or
-        all. Raises TimeoutError after `timeout` seconds."""
+        all. Raises TimeoutError if the gateway does not answer within `timeout` seconds."""
         wanted = Question(name, operation)
         answer = await (await self.ask(compose.question(wanted, round(timeout * SECOND))))[1]
         return decode_offers(answer.body)

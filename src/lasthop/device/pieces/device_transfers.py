@@ -98,7 +98,7 @@ class DeviceTransfers:
             self.bodies.take(piece)
 
     def taken(self, taken: Taken) -> None:
-        """Take the gateway's report of its progress with a transfer of ours."""
+        """Take the gateway's report of its progress with a transfer of this device."""
         key = taken.transfer
         body, outgoing_stream = self.outgoing_bodies.get(key), self.outgoing.get(key)
         if body is not None:
@@ -109,7 +109,7 @@ class DeviceTransfers:
             self.book.words.append(Ending(key, EndStatus.ABORTED, reason=OVER))
 
     def ending(self, ending: Ending) -> None:
-        """Take the gateway's statement of how a transfer ends, its own or one of ours."""
+        """Take the gateway's statement of how a transfer ends, in either direction."""
         if ending.status in (EndStatus.CONFIRMED, EndStatus.STOPPED):
             self._ours_ended(ending)
             return
