@@ -56,7 +56,12 @@ class Fault(StrEnum):
 
 
 class LasthopError(Exception):
-    """Base of all errors that lasthop raises on purpose."""
+    """Base of all errors that lasthop raises on purpose.
+
+    `detail` is a sentence for people, `fields` its facts by name; `code` is stable, for machines
+    and metrics. `http_status`, `pap_code` and `hop_code` are the answers over REST, PAP and the hop
+    protocol.
+    """
 
     code: ClassVar[str] = "error"
     fault: ClassVar[Fault] = Fault.GATEWAY

@@ -37,7 +37,7 @@ log = logging.getLogger("lasthop.device")
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """The answer to a claim; true in a condition if it was granted."""
+    """The answer to a claim, which is true in a condition if the claim was `granted`."""
 
     granted: bool
     by: str

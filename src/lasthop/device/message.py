@@ -22,7 +22,11 @@ _PLAIN = Headers()
 
 
 class Message(msgspec.Struct, gc=False, eq=False):
-    """A message that this device received, with its body and headers."""
+    """A message that this device received, with its body and headers.
+
+    `deadline` is the time (UTC, microseconds) after which the message is not handed over any more;
+    None if it has none.
+    """
 
     frame: MessageFrame
     default_type: str

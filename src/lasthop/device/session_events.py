@@ -44,7 +44,8 @@ class TimedOut(msgspec.Struct, frozen=True):
 
 
 class Gathered(msgspec.Struct, frozen=True):
-    """The answers of many devices to one request, by device, in the order in which they came."""
+    """The answers of many devices to one request: `replies` by device name, in the order in which
+    they came."""
 
     key: int
     replies: dict[str, Message]

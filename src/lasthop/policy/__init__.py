@@ -32,7 +32,11 @@ Level: TypeAlias = Literal["device", "segment", "fleet", "default"]
 
 
 class Forwarding(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """How much of a topic is sent to a device ahead of being read: a policy, and its tuning."""
+    """How much of a topic is sent to a device ahead of being read: a policy, and its tuning.
+
+    `prefetch_limit` counts unread messages, `expiration_threshold` is in microseconds; `price` is
+    how many messages sent in vain one lost message is worth.
+    """
 
     policy: str = "unified"
     prefetch_limit: int | None = None

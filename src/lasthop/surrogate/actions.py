@@ -17,7 +17,8 @@ HeaderValues: TypeAlias = Mapping[str, str] | Iterable[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relay:
-    """Let the message go on, with the fields given here in place of its own."""
+    """Let the message go on, with the fields given here in place of its own; `headers` replace all
+    of them."""
 
     body: bytes | str | UnsetType = UNSET
     content_type: str | UnsetType = UNSET

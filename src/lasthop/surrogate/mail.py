@@ -39,7 +39,11 @@ class Content(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Mail(msgspec.Struct, frozen=True, array_like=True):
-    """A message on its way to or from one device, as a surrogate sees it."""
+    """A message on its way to or from one device, as a surrogate sees it.
+
+    `source` and `target` are addresses such as `device:phone-1` or `topic:news`; `key` is the
+    message's key, `user` the device's user; `attempt` counts from 1.
+    """
 
     number: int
     """The number of the input; it comes again if an earlier attempt failed."""

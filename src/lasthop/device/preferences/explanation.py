@@ -25,7 +25,11 @@ _OUTLOOKS: dict[Action, Outlook] = {
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """The last decision about one message of this device."""
+    """The last decision about one message of this device; `str()` gives its reasons in one line.
+
+    `id` is that of the message's handle; `outlook` says whether the message was sent, waits or
+    expired.
+    """
 
     id: str
     outlook: Outlook
