@@ -181,7 +181,7 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
             network=self._network,
             heartbeats=heartbeats,
         )
-        self._codec.on_link_spent = self._contact.spent
+        self._handles.on_link_spent = self._contact.spent
         if self._runner.session.preferences.preferences != NO_PREFERENCES:
             self._contact.prefer(self._runner.session.preferences.preferences)
         self.background(self._contact.run())
@@ -212,7 +212,7 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
         await self._turns.idle()
         closed = self._error or Conflict("the device is closed")
         self._turns.end(closed)
-        self._codec.give_up(closed)
+        self._handles.give_up(closed)
         try:
             await self._blocking(runner.close)
         except StoreError:
@@ -379,11 +379,11 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
 
     def _carry_out(self, outcome: TurnOutcome) -> None:
         for session_event in outcome.session_events:
-            self._codec.tell(session_event)
-        if self._codec.unclaimed:
+            self._handles.tell(session_event)
+        if self._handles.unclaimed:
             # A `read` was cancelled before these arrived: hand them over as ordinary messages.
-            self._ready += self._codec.unclaimed
-            self._codec.unclaimed = []
+            self._ready += self._handles.unclaimed
+            self._handles.unclaimed = []
             self._stirred.set()
         self._watch_expiry(outcome.next_expiry)
         if outcome.ready:
@@ -461,7 +461,7 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
         if self._error is None and not self._ended.is_set():
             self._error = error
             self._stirred.set()
-            self._codec.give_up(error)
+            self._handles.give_up(error)
             if self._runner is not None and self._closing is None:
                 self._closing = asyncio.ensure_future(self._close(self._runner))
 

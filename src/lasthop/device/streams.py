@@ -30,7 +30,7 @@ class StreamDevice(Protocol):
     """The methods of a device that its streams use."""
 
     @property
-    def codec(self) -> HandleTable: ...
+    def handles(self) -> HandleTable: ...
 
     def do(self, act: Callable[[DeviceSession, int], Any]) -> Awaitable[Any]:
         """Run `act` with the session, and return its result when its changes are durable."""
@@ -46,11 +46,11 @@ class _Stirred:
         self._event = asyncio.Event()
 
     def __enter__(self) -> asyncio.Event:
-        self._device.codec.watch_stream(self._key, self._event)
+        self._device.handles.watch_stream(self._key, self._event)
         return self._event
 
     def __exit__(self, *_: object) -> None:
-        self._device.codec.unwatch_stream(self._key, self._event)
+        self._device.handles.unwatch_stream(self._key, self._event)
 
 
 class OutgoingStream:

@@ -30,7 +30,7 @@ class DeviceApi:
 
     def __init__(self) -> None:
         self._runner: SessionRunner | None = None
-        self._codec = HandleTable()
+        self._handles = HandleTable()
         self._tasks: set[asyncio.Task[None]] = set()
         self._error: BaseException | None = None
         self._ended = asyncio.Event()
@@ -70,14 +70,14 @@ class DeviceApi:
     async def post(self, draft: Draft) -> MessageHandle:
         """Queue a draft made by `compose`; return its handle when the message is durable on this
         device."""
-        return await self.enqueue(draft.queue, self.codec.queued)
+        return await self.enqueue(draft.queue, self.handles.queued)
 
     async def ask(self, draft: Draft) -> tuple[MessageHandle, asyncio.Future[Any]]:
         """Queue a request made by `compose`. The future gets the request's one outcome; cancelling
         it gives the request up, and a later answer is dropped."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
-        handle = await self.enqueue(draft.queue, lambda key: self.codec.queued(key, future))
+        handle = await self.enqueue(draft.queue, lambda key: self.handles.queued(key, future))
         key = handle.key
         # The session's own clock can be set back; the caller must not wait longer because of that.
         seconds = (draft.headers.reply_within or 0) / 1000
@@ -88,7 +88,7 @@ class DeviceApi:
         def over(future: asyncio.Future[Any]) -> None:
             alarm.cancel()
             if future.cancelled():
-                self._codec.forget_answer(key)
+                self._handles.forget_answer(key)
                 self._turns.post(lambda session, _now: session.requests.give_up(key))
 
         future.add_done_callback(over)
@@ -129,9 +129,9 @@ class DeviceApi:
         return self._clock.now()
 
     @property
-    def codec(self) -> HandleTable:
+    def handles(self) -> HandleTable:
         """The table of handles and of calls that wait for an answer."""
-        return self._codec
+        return self._handles
 
     @property
     def connected(self) -> bool:

@@ -43,15 +43,15 @@ class GroupApi(DeviceApi):
         """
         answer: asyncio.Future[Claim] = asyncio.get_running_loop().create_future()
         key = await self.enqueue(
-            compose.claim(message).queue, lambda key: self.codec.claiming(key, answer)
+            compose.claim(message).queue, lambda key: self.handles.claiming(key, answer)
         )
         try:
             async with asyncio.timeout(timeout):
                 return await answer
         finally:
-            self.codec.stop_claiming(key)
+            self.handles.stop_claiming(key)
 
     def on_settled(self, callback: Callable[[str, Settlement], None]) -> None:
         """Set the function that is called with the id and the settlement of an atomic or claimable
         message sent by this device, if the application no longer holds its handle."""
-        self.codec.on_settled = callback
+        self.handles.on_settled = callback

@@ -21,7 +21,7 @@ class MessageApi(DeviceApi):
     def on_refused(self, callback: Callable[[str, Refusal], None]) -> None:
         """Set the function that is called with the id and the reason when the gateway refuses a
         message whose handle the application no longer holds."""
-        self.codec.on_refused = callback
+        self.handles.on_refused = callback
 
     async def send(
         self, target: str, body: bytes | str, **options: Unpack[Options]

@@ -36,7 +36,7 @@ class PreferenceApi(DeviceApi):
             session.preferences.prefer(ours)
             return key
 
-        handle = await self.enqueue(act, self.codec.queued)
+        handle = await self.enqueue(act, self.handles.queued)
         self.speak_by(ours)
         return handle
 
@@ -68,4 +68,4 @@ class PreferenceApi(DeviceApi):
     def on_links_wanted(self, callback: Callable[[tuple[str, ...]], None]) -> None:
         """Set the function that is called with the names of links, the best first, when messages
         wait for one of them to come up."""
-        self.codec.on_links_wanted = callback
+        self.handles.on_links_wanted = callback

@@ -64,7 +64,7 @@ class StreamApi(DeviceApi):
             for stream in await self.incoming_streams():
                 begin(stream.key)
 
-        self.codec.on_stream = begin
+        self.handles.on_stream = begin
         self.background(begin_all())
 
     async def fetch(self, message: Message) -> bytes:
@@ -74,7 +74,7 @@ class StreamApi(DeviceApi):
             return message.body
         answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         # Registered before the turn, in which the body may arrive.
-        self.codec.pulling(message.key, answer)
+        self.handles.pulling(message.key, answer)
         body: bytes | None = await self.do(
             lambda session, now: session.pieces.pull(message.key, now)
         )

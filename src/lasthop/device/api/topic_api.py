@@ -59,7 +59,7 @@ class TopicApi(DeviceApi):
         answer: asyncio.Future[list[Message]] = asyncio.get_running_loop().create_future()
         key = await self.enqueue(
             lambda session, now: session.ranked.look(topic, n, now),
-            lambda key: self.codec.looking(key, answer),
+            lambda key: self.handles.looking(key, answer),
         )
         try:
             async with asyncio.timeout(seconds):
@@ -72,7 +72,7 @@ class TopicApi(DeviceApi):
             )
             return instead if instead is not None else await answer
         finally:
-            self.codec.stop_looking(key)
+            self.handles.stop_looking(key)
             if not answer.done():
                 self.happen(lambda session, _now: session.ranked.stop_looking(key))
 
@@ -86,8 +86,8 @@ class TopicApi(DeviceApi):
         """Set the function that is called with the id of a message that is no longer worth showing
         (its rank fell, or another device claimed it), and with whether the application already got
         it. If so, the application should remove it from view; otherwise it is removed here."""
-        self.codec.on_retracted = callback
+        self.handles.on_retracted = callback
 
     def on_withdrawn(self, callback: Callable[[str], None]) -> None:
         """Set the function that is called with a topic when its publisher has withdrawn it."""
-        self.codec.on_withdrawn = callback
+        self.handles.on_withdrawn = callback
