@@ -1,1 +1,2 @@
-"""What to send, when, and over which link: pure functions; `now` is an argument."""
+"""Decisions about what to send, when, and over which link: pure functions that get `now` as an
+argument."""

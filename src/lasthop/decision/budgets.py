@@ -1,10 +1,11 @@
-"""Budgets that hold: bytes, messages, carrier units and money, per day, week or month.
+"""Budgets for bytes, messages, carrier units and money, per day, week or month.
 
-A limit covers what matches it: some queues or all, one link or all. A transmission is first
-reserved, and counts from then on; when it is handed to a transport it is committed, if it never
-leaves it is refunded. What is spent is booked in the period in which it is committed, and what is
-reserved stays reserved across the end of a period, so `used` never passes the limit in any order of
-calls (seed 004, section 3.5.1). A decision costs as much as limits apply to its queue and link.
+A limit covers some queues or all, and one link or all. A transmission first reserves its charge,
+which counts from then on. The charge is committed when the message is handed to a transport, and
+refunded if the message never leaves. A charge is booked in the period in which it is committed, and
+a reservation survives the end of a period, so `used` never passes the limit in any order of calls
+(seed 004, section 3.5.1). The time of a decision grows with the number of limits that apply to its
+queue and link.
 """
 
 from __future__ import annotations
@@ -23,12 +24,13 @@ from lasthop.decision.reasons import Code, Reason, because
 from lasthop.errors import InvalidRequest, TooLarge
 
 MAX_LIMITS = 64
-"""Per device and once for all. Each one that applies is looked at for every message; people set a
-handful, and a device must not be able to slow the gateway down."""
+"""Limits of one device, and of the budgets that all devices share. Every limit that applies is
+looked at for every message; people set a handful, and a device must not be able to slow the gateway
+down."""
 
 
 class Measure(StrEnum):
-    """What a limit counts; the names are those of `Charge`."""
+    """The quantity that a limit counts; the names are those of the fields of `Charge`."""
 
     BYTES = "bytes"
     MESSAGES = "messages"
@@ -37,7 +39,8 @@ class Measure(StrEnum):
 
 
 class Limit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """At most this much per period, for these queues (none named: all) over this link (or any)."""
+    """The largest amount per period, for the named queues (none named: all) over one link (`None`:
+    all)."""
 
     amount: int
     measure: Measure
@@ -64,7 +67,7 @@ _LIMIT = re.compile(
 
 
 def parse_limits(text: str) -> tuple[Limit, ...]:
-    """Limits as people write them and as `str` shows them, separated by semicolons.
+    """Parse limits as people write them and as `str` shows them, separated by semicolons.
 
     >>> print(*parse_limits("5 messages per day of news over mno; 1000 bytes per week"), sep=", ")
     5 messages per day of news over mno, 1000 bytes per week
@@ -86,8 +89,8 @@ def parse_limits(text: str) -> tuple[Limit, ...]:
 
 
 class BudgetMeter(msgspec.Struct):
-    """A limit with what was taken from it. `used` belongs to the period that ends at `ends`;
-    `held` is reserved and belongs to whichever period it will be committed in."""
+    """A limit and what was taken from it. `used` belongs to the period that ends at `ends`; `held`
+    is reserved, and will belong to the period in which it is committed."""
 
     limit: Limit
     used: int = 0
@@ -95,16 +98,17 @@ class BudgetMeter(msgspec.Struct):
     ends: Micros = 0
 
     def turn(self, now: Micros, tz: ZoneInfo) -> None:
-        """Begin the period of `now` if it is a later one. A clock that jumps back begins none."""
+        """Begin the period of `now` if it is later than the present one. A clock set back begins
+        none."""
         if now >= self.ends:
             self.used = 0
             self.ends = period_at(now, self.limit.period, tz)[1]
 
 
 class BudgetRefusal(msgspec.Struct, frozen=True):
-    """Which limit a charge would break, and when its period ends.
+    """The limit that a charge would break, and when the limit's period ends.
 
-    `until` is `None` if the charge is more than the whole limit: waiting does not help.
+    `until` is `None` if the charge is more than the whole limit, so that waiting does not help.
     """
 
     limit: Limit
@@ -126,7 +130,8 @@ class BudgetRefusal(msgspec.Struct, frozen=True):
 
 
 class Closure(msgspec.Struct, frozen=True):
-    """A link that has reached a limit of its own: to be closed, and not reopened until then."""
+    """A link that has reached a limit of its own: it is to be closed until the limit's period
+    ends."""
 
     link: str
     limit: Limit
@@ -137,7 +142,8 @@ class Closure(msgspec.Struct, frozen=True):
 
 
 class BudgetHold(msgspec.Struct, frozen=True):
-    """A reservation. `above` is its number in the budgets that are shared with other devices."""
+    """A reservation. `above` is the number of the same reservation in the budgets that all devices
+    share."""
 
     number: int
     queue: str
@@ -147,7 +153,7 @@ class BudgetHold(msgspec.Struct, frozen=True):
 
 
 class BudgetState(msgspec.Struct):
-    """Everything that budgets remember, for the store and for replay."""
+    """The complete state of budgets, for the store and for replay."""
 
     zone: str
     meters: list[BudgetMeter]
@@ -156,7 +162,8 @@ class BudgetState(msgspec.Struct):
 
 
 class Budgets:
-    """The limits of one device, or those shared by all, which are the `shared` of each device."""
+    """The limits of one device with their use, or those that all devices share (`shared` of each
+    device)."""
 
     def __init__(
         self, limits: Sequence[Limit], *, zone_name: str, shared: Budgets | None = None
@@ -166,8 +173,8 @@ class Budgets:
 
     @classmethod
     def restore(cls, state: BudgetState, *, shared: Budgets | None = None) -> Budgets:
-        """Go on where `snapshot` was taken. What was reserved then still is: the caller commits
-        or refunds what `outstanding` lists, and commits where it cannot know."""
+        """Return budgets that continue from a snapshot. What was reserved then still is: the caller
+        commits or refunds what `outstanding` lists, and commits where it cannot know."""
         budgets = cls.__new__(cls)
         budgets._load(state, shared)
         return budgets
@@ -184,12 +191,12 @@ class Budgets:
 
     @property
     def limits(self) -> tuple[Limit, ...]:
-        """What must not be exceeded."""
+        """The limits of these budgets, without those that are shared with other devices."""
         return tuple(meter.limit for meter in self._meters)
 
     @property
     def shared(self) -> Budgets | None:
-        """The budgets that these have in common with other devices."""
+        """The budgets that this device shares with all others, if there are any."""
         return self._shared
 
     def _index(self) -> None:
@@ -198,18 +205,18 @@ class Budgets:
         self._applying: dict[tuple[str, str], tuple[BudgetMeter, ...]] = {}
 
     def snapshot(self) -> BudgetState:
-        """A copy of the state; what is shared has its own."""
+        """Return a copy of the state of these budgets, without that of the shared budgets."""
         meters = [msgspec.structs.replace(meter) for meter in self._meters]
         return BudgetState(self._tz.key, meters, list(self._holds.values()), self._next_number)
 
     def usage(self, now: Micros) -> list[BudgetMeter]:
-        """What is used of every limit in the period of `now`; copies."""
+        """Return a copy of every limit's meter, for the period of `now`."""
         for meter in self._meters:
             meter.turn(now, self._tz)
         return self.snapshot().meters
 
     def outstanding(self) -> list[BudgetHold]:
-        """What is reserved and neither committed nor refunded."""
+        """Return the reservations that are neither committed nor refunded."""
         return list(self._holds.values())
 
     def change(self, limits: Sequence[Limit]) -> None:
@@ -234,7 +241,8 @@ class Budgets:
     def refusal(
         self, charge: Charge, *, queue: str, link: str, now: Micros
     ) -> BudgetRefusal | None:
-        """The limit that this charge would break now; of several the one that lasts longest."""
+        """Return the limit that this charge would break now, or None; of several, the one that
+        lasts longest."""
         worst: BudgetRefusal | None = None
         until: Micros | None = None
         for meter in self._apply(queue, link):
@@ -256,7 +264,7 @@ class Budgets:
     def reserve(
         self, charge: Charge, *, queue: str, link: str, now: Micros
     ) -> BudgetHold | BudgetRefusal:
-        """Take a charge out of every budget that it concerns, or out of none."""
+        """Reserve a charge in every budget that applies to it, or in none."""
         refusal = self.refusal(charge, queue=queue, link=link, now=now)
         if refusal is not None:
             return refusal
@@ -273,15 +281,17 @@ class Budgets:
         return hold
 
     def spend(self, charge: Charge, *, queue: str, link: str, now: Micros) -> None:
-        """Book what has been spent, of something that was reserved and refunded."""
+        """Book a charge that was already spent, after its reservation was refunded."""
         self.commit(self._hold(charge, queue, link, now).number, now=now)
 
     def commit(self, number: int, *, now: Micros) -> bool:
-        """It is being handed to the transport: spent. False if this was settled before."""
+        """Book a reservation as spent: its message leaves now. Return False if it was settled
+        before."""
         return self._settle(number, now, spent=True)
 
     def refund(self, number: int, *, now: Micros) -> bool:
-        """It never left: give it back. False if this was settled before."""
+        """Give a reservation back: its message never left. Return False if it was settled
+        before."""
         return self._settle(number, now, spent=False)
 
     def _settle(self, number: int, now: Micros, *, spent: bool) -> bool:
@@ -299,7 +309,7 @@ class Budgets:
         return True
 
     def closure(self, link: str, *, tariff: Tariff, now: Micros) -> Closure | None:
-        """Whether a limit of the link as a whole leaves no room for even the least message.
+        """Return a closure if a limit of the whole link has no room for even the smallest message.
 
         Only what is spent counts: a reservation may be refunded, and a link that was closed must
         not come back before its period ends.
@@ -323,7 +333,7 @@ class Budgets:
         return longest
 
     def _apply(self, queue: str, link: str) -> tuple[BudgetMeter, ...]:
-        # Names that no limit knows share one entry: the index stays as small as the limits are.
+        # Names that no limit mentions share one entry, so the index never grows beyond the limits.
         key = (queue if queue in self._queues else "", link if link in self._links else "")
         applying = self._applying.get(key)
         if applying is None:

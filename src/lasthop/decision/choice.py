@@ -1,7 +1,8 @@
-"""Question and answer of the transmission algorithm, as values to log and to ask again.
+"""Question and answer of the transmission algorithm, as values that can be logged and replayed.
 
-A queue's terms come from the device, the outgoing message from whoever holds it; the answer names a
-link or says what to wait for. The algorithm itself is in `transmission`.
+The terms of a queue come from the device's preferences, the message from the side that sends it.
+The answer names a link, or says what the message waits for. The algorithm itself is in
+`transmission`.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from lasthop.errors import InvalidRequest
 
 
 class QueueTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a queue wants its messages sent. `max_delay` 0 makes it intolerant of delay."""
+    """How the messages of one queue are to be sent. With `max_delay` 0 they never wait for a better
+    link."""
 
     name: str
     weights: Weights = BALANCED
     max_delay: Micros = 0
     links: tuple[str, ...] | None = None
-    """The links it may use; `None`: any."""
+    """Labels of the links that the queue's messages may use; `None`: any link."""
 
     def __post_init__(self) -> None:
         check_delay(self.max_delay)
@@ -34,7 +36,7 @@ class QueueTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Attempt(msgspec.Struct, frozen=True, array_like=True):
-    """A transmission that was made, and by when the device's receipt was to come."""
+    """One earlier transmission of a message, and the time by which the device's receipt was due."""
 
     link: str
     channel: int
@@ -43,18 +45,20 @@ class Attempt(msgspec.Struct, frozen=True, array_like=True):
 
 
 class MessageToPlace(msgspec.Struct, frozen=True):
-    """What the algorithm has to know of a message."""
+    """A message for which a link is to be chosen, as far as the algorithm looks at it."""
 
     size: int
-    """Bytes as they go onto the link."""
+    """Bytes of the message as they go onto the link."""
     since: Micros
-    """When it could first have been sent: from here its delay counts."""
+    """When the message could first have been sent; its delay is counted from here."""
     deliver_before: Micros | None = None
     delay_tolerance: Micros | None = None
-    """The publisher's own bound on the wait; the shorter of it and the queue's holds."""
+    """The longest wait that the publisher accepts; the shorter of this and the queue's `max_delay`
+    holds."""
     attempts: tuple[Attempt, ...] = ()
     whole: bool = True
-    """Not so: pieces of a message that is counted by itself, or of a stream."""
+    """False for pieces of a stream, or of a message that is counted by itself: pieces do not count
+    as messages."""
 
     def __post_init__(self) -> None:
         if self.size < 0:
@@ -64,19 +68,21 @@ class MessageToPlace(msgspec.Struct, frozen=True):
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """The answer, with its reasons; a value to log and to compare in a replay."""
+    """The answer of the transmission algorithm, with its reasons; it is logged and compared in a
+    replay."""
 
     action: Action
     reasons: tuple[Reason, ...]
     link: str | None = None
     channel: int = 0
     charge: Charge | None = None
-    """What to reserve and commit for a SEND."""
+    """What to reserve in the budgets for a SEND, and to commit when the message leaves."""
     receipt_by: Micros | None = None
     until: Micros | None = None
-    """For a HOLD: when to ask again; `None`: when links, limits or receipts change. They are always
-    worth asking again."""
+    """When to ask again after a HOLD; `None`: only when links, limits or receipts change. Such a
+    change is always a reason to ask again, also before `until`."""
     wanted: tuple[str, ...] = ()
-    """Links the device would do well to open, the best first (section 3.5.4)."""
+    """Labels of links that the device should open, the best first (seed 004, section 3.5.4)."""
     close: tuple[Closure, ...] = ()
-    """Links that are up and have reached their limits: close them and tell the device."""
+    """Links that are up but have reached their limits: the caller closes them and tells the
+    device."""

@@ -1,8 +1,8 @@
-"""What bears on the moment of a delivery: each constraint is a set of instants that it allows.
+"""Constraints on the moment of a delivery: each one is a set of instants that it allows.
 
-They are values: they arrive from publishers and devices, are checked when they are made, and are
-logged with the decision. `schedule` finds the first instant that all of them allow. Local times are
-what the wall clock in the constraint's zone shows, whatever daylight saving does to it.
+Constraints are values: they come from publishers and devices, are checked when they are made, and
+are logged with the decision. `schedule` finds the first instant that all of them allow. Local times
+are what the wall clock in the constraint's zone shows, also when daylight saving changes it.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ WEEKDAYS = (0, 1, 2, 3, 4, 5, 6)
 MINUTES = 24 * 60
 
 QUIET_STEPS = 40
-"""Quiet stretches that touch are walked one by one, about one a day, and changes of the clock add a
-few. After five weeks without a gap there is none."""
+"""Quiet periods that touch are walked one by one, about one a day, and changes of the clock add a
+few. If five weeks have no gap, there is none."""
 
 
 MAX_TIMES = 24
-"""Digests in a day: what comes more often than hourly is not collected."""
+"""Most times of day in a digest: messages that come more often than hourly are not collected."""
 
 
 class NotBefore(msgspec.Struct, frozen=True, tag="after", forbid_unknown_fields=True):
-    """Not before this instant: the publisher's `deliver_after`."""
+    """A message may not be delivered before this instant: the publisher's `deliver_after`."""
 
     at: Micros
 
@@ -59,7 +59,7 @@ class NotBefore(msgspec.Struct, frozen=True, tag="after", forbid_unknown_fields=
 
 
 class Before(msgspec.Struct, frozen=True, tag="before", forbid_unknown_fields=True):
-    """Only before this instant: the publisher's `deliver_before`."""
+    """A message may only be delivered before this instant: the publisher's `deliver_before`."""
 
     at: Micros
 
@@ -78,7 +78,7 @@ class Before(msgspec.Struct, frozen=True, tag="before", forbid_unknown_fields=Tr
 
 
 class Tolerance(msgspec.Struct, frozen=True, tag="tolerance", forbid_unknown_fields=True):
-    """No later than this long after it came: nobody may delay it further on purpose."""
+    """A message may be delayed on purpose for at most `delay` after `since`."""
 
     since: Micros
     delay: Micros
@@ -99,11 +99,11 @@ class Tolerance(msgspec.Struct, frozen=True, tag="tolerance", forbid_unknown_fie
 
 
 class QuietHours(msgspec.Struct, frozen=True, tag="quiet", forbid_unknown_fields=True):
-    """Nothing while the wall clock shows `start` until `end` (minutes of the day).
+    """No message is delivered while the wall clock shows `start` until `end` (minutes of the day).
 
-    A stretch over midnight belongs to the weekday on which it starts. Both passes of an hour that
+    Hours that pass midnight belong to the weekday on which they start. Both passes of an hour that
     clocks show twice are quiet; an end that clocks skip comes when they jump. A message ranked
-    `override` or higher does not mind.
+    `override` or higher is delivered in quiet hours, too.
     """
 
     zone: str
@@ -144,7 +144,7 @@ class QuietHours(msgspec.Struct, frozen=True, tag="quiet", forbid_unknown_fields
         return None
 
     def _left(self, here: datetime) -> Micros:
-        """How long it stays quiet by this wall clock; 0 if it is not."""
+        """Return how long it stays quiet after this local time; 0 if it is not quiet."""
         day = here.weekday()
         passed = here.hour * HOUR + here.minute * MINUTE + here.second * SECOND + here.microsecond
         start, end = self.start * MINUTE, self.end * MINUTE
@@ -159,10 +159,10 @@ class QuietHours(msgspec.Struct, frozen=True, tag="quiet", forbid_unknown_fields
 
 
 class FrequencyCap(msgspec.Struct, frozen=True, tag="cap", forbid_unknown_fields=True):
-    """At most `limit` messages per calendar period; those of higher rank go first.
+    """At most `limit` messages are delivered per calendar period; those of higher rank go first.
 
-    `sent` were sent in the period of `as_of`, and `ahead` wait that are ranked higher: the turn of
-    this one is in the first period that has room for all of them and for it.
+    `sent` messages were sent in the period of `as_of`, and `ahead` messages of higher rank are
+    waiting: this message goes in the first period that has room for all of them and for itself.
     """
 
     limit: int
@@ -197,10 +197,11 @@ class FrequencyCap(msgspec.Struct, frozen=True, tag="cap", forbid_unknown_fields
 
 
 class Digest(msgspec.Struct, frozen=True, tag="digest", forbid_unknown_fields=True):
-    """Collected, and due together from the next of these times of day on (minutes).
+    """Messages are collected, and become due together at the next of these times of day (in
+    minutes).
 
     A time that clocks show twice counts once, the first time; one that they skip comes when they
-    jump. What has the same `moment` is one digest.
+    jump. Messages with the same `moment` form one digest.
     """
 
     zone: str
@@ -222,9 +223,9 @@ class Digest(msgspec.Struct, frozen=True, tag="digest", forbid_unknown_fields=Tr
         return f"digest at {', '.join(map(_clock, sorted(self.times)))} {self.zone}"
 
     def moment(self) -> Micros:
-        """When the digest that this message belongs to is due."""
+        """Return the instant at which the digest of this message is due."""
         today = local(self.since, zone(self.zone)).date()
-        # Yesterday's times too: clocks set back over midnight show yesterday again.
+        # Yesterday's times as well: clocks that are set back over midnight show yesterday again.
         days = (today + timedelta(days=ahead) for ahead in range(-1, 9))
         return next(
             at

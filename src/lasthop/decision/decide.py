@@ -1,4 +1,4 @@
-"""The decision about one delivery at one moment: send it, hold it, or let it go.
+"""The decision about one delivery at one moment: send it, hold it, or let it expire.
 
 `decide` sees a message's constraints and the device's contact as plain values and answers with a
 reason. Gateway, simulator and replay call the same function with the same values, so a logged
@@ -14,7 +14,7 @@ from lasthop.clock import Micros
 
 
 class Action(StrEnum):
-    """What a decision says to do."""
+    """What is to be done with a delivery now."""
 
     SEND = "send"
     HOLD = "hold"
@@ -23,7 +23,8 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """An action, why, and for a hold when to look again (`None`: when something changes)."""
+    """An action with its reason, and for a HOLD when to look again (`None`: when something
+    changes)."""
 
     action: Action
     reason: str
@@ -44,10 +45,10 @@ def decide(
     has_credit: bool,
     now: Micros,
 ) -> Decision:
-    """Decide about one delivery now.
+    """Decide what to do with one delivery now.
 
-    Expiry comes first: what has expired is never held for anything else. Then the publisher's own
-    delay, then what the device can take.
+    Expiry comes first: a delivery that has expired is never held for anything else. Then comes the
+    publisher's `deliver_after`, then what the device can take.
     """
     if deliver_before is not None and now >= deliver_before:
         return EXPIRE

@@ -1,8 +1,8 @@
-"""The books of whoever sends over several links: what is reserved, what was tried and learned.
+"""The ledger of a sender with several links: reservations, attempts and measurements.
 
-Both sides of the hop keep them, the gateway of its deliveries to a device and the device of its own
-messages, each under whatever it knows them by. A release reserves its price; the price is paid when
-the message is handed to its link.
+Both sides of the hop keep a ledger: the gateway for its deliveries to a device, the device for its
+own messages. Each side chooses the key of a message. A release reserves the price of a message, and
+the price is paid when the message is handed to its link.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lasthop.decision.contention import Gauge, Stamp
 from lasthop.decision.links import Charge
 
 MOST_ATTEMPTS = 8
-"""Attempts that are remembered of one message: enough to know which links have failed."""
+"""Attempts that are remembered for one message: enough to know which links have failed."""
 
 K = TypeVar("K", bound=Hashable)
 
@@ -28,7 +28,7 @@ _decode = msgspec.msgpack.Decoder(BudgetState).decode
 
 
 class Reserved(NamedTuple):
-    """A place in the budgets, for a message that is to leave over this channel."""
+    """A reservation in the budgets for a message that is to leave over this channel."""
 
     hold: BudgetHold
     channel: int
@@ -36,7 +36,8 @@ class Reserved(NamedTuple):
 
 
 class Departed(NamedTuple):
-    """Of a message that nobody has acknowledged: by what it was measured, and how it left."""
+    """A message that left and is not acknowledged: its channel, the channel's gauge and the
+    stamp."""
 
     channel: int
     gauge: Gauge
@@ -45,18 +46,18 @@ class Departed(NamedTuple):
 
 
 class Ledger(Generic[K]):
-    """One sender's budgets, and its messages on their way through them."""
+    """The budgets of one sender, and the messages that have reserved or spent something in them."""
 
     def __init__(self, budgets: Budgets) -> None:
         self.budgets = budgets
         self.changed = False
-        """The budgets are to be written."""
+        """Whether the budgets have changed since they were last written to the store."""
         self._reserved: dict[K, Reserved] = {}
         self._attempts: dict[K, tuple[Attempt, ...]] = {}
         self._departed: dict[K, Departed] = {}
 
     def change(self, limits: Sequence[Limit], *, zone_name: str) -> None:
-        """Other limits hold from now on, in another zone perhaps; what was used stays used."""
+        """Replace the limits, and perhaps their time zone; what was used stays used."""
         state = self.budgets.snapshot()
         if state.zone != zone_name:
             state.zone = zone_name
@@ -65,15 +66,16 @@ class Ledger(Generic[K]):
         self.changed = True
 
     def attempts(self, message: K) -> tuple[Attempt, ...]:
-        """Where a message was sent before."""
+        """Return the earlier attempts to send a message, oldest first."""
         return self._attempts.get(message, ())
 
     def reserved(self, message: K) -> Reserved | None:
-        """The place that is kept for a message."""
+        """Return the reservation of a message, or None if it has none."""
         return self._reserved.get(message)
 
     def reserve(self, message: K, choice: Choice, *, queue: str, now: Micros) -> None:
-        """Take what a message will cost out of the budgets, until it has left or not."""
+        """Reserve the charge of a message in the budgets until the message leaves or is
+        refunded."""
         assert choice.charge is not None
         assert choice.link is not None
         assert choice.receipt_by is not None
@@ -83,8 +85,8 @@ class Ledger(Generic[K]):
         self.changed = True
 
     def left(self, message: K, now: Micros, *, gauge: Gauge | None) -> BudgetHold:
-        """It was handed to its channel: what was reserved is spent. The channel's gauge, if it is
-        still there, will learn from the acknowledgement."""
+        """Spend the reservation of a message that was handed to its channel. The channel's gauge,
+        if the channel is still there, will learn from the ack."""
         hold, channel, receipt_by = self._reserved.pop(message)
         self.budgets.commit(hold.number, now=now)
         if gauge is not None:
@@ -96,7 +98,7 @@ class Ledger(Generic[K]):
         return hold
 
     def left_partly(self, message: K, spent: Charge, now: Micros) -> None:
-        """Only some of it left, and the rest never will: that is all that was spent."""
+        """Spend only the charge of the part that left: the rest of the message never will leave."""
         reserved = self._reserved.pop(message, None)
         if reserved is None:
             return
@@ -106,7 +108,8 @@ class Ledger(Generic[K]):
         self.changed = True
 
     def refund(self, message: K, now: Micros) -> bool:
-        """It did not leave; false if nothing was reserved for it."""
+        """Give back the reservation of a message that did not leave; return False if it had
+        none."""
         reserved = self._reserved.pop(message, None)
         if reserved is None:
             return False
@@ -115,7 +118,8 @@ class Ledger(Generic[K]):
         return True
 
     def acknowledged(self, message: K, now: Micros) -> int | None:
-        """The other side has it. Returns the channel that carried it, if something was learned."""
+        """Note an ack. Return the channel that carried the message, if its gauge learned from the
+        ack."""
         departed = self._departed.pop(message, None)
         if departed is None:
             return None
@@ -123,7 +127,7 @@ class Ledger(Generic[K]):
         return departed.channel
 
     def ended(self, message: K, now: Micros) -> bool:
-        """It has come to its end; says whether something was given back."""
+        """Forget a message that has its outcome; return whether a reservation was given back."""
         refunded = self.refund(message, now)
         self._attempts.pop(message, None)
         self._departed.pop(message, None)
@@ -131,12 +135,13 @@ class Ledger(Generic[K]):
 
 
 def encode_budgets(budgets: Budgets) -> bytes:
-    """Budgets as a store keeps them."""
+    """Encode the budgets for the store."""
     return _encode(budgets.snapshot())
 
 
 def restored_budgets(state: bytes, now: Micros, *, shared: Budgets | None = None) -> Budgets:
-    """Budgets of an earlier life. What was reserved then may have left, so it counts as spent."""
+    """Decode stored budgets after a restart. What was reserved may have left, so it counts as
+    spent."""
     budgets = Budgets.restore(_decode(state), shared=shared)
     for hold in budgets.outstanding():
         budgets.commit(hold.number, now=now)

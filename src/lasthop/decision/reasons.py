@@ -1,7 +1,7 @@
-"""Why a decision came out as it did: a code and the facts, put into words only when someone asks.
+"""Why a decision came out as it did: a code with facts, put into words only when somebody asks.
 
 A reason is a value: it is logged with the decision, compared in a replay, and costs no formatting
-on the way. The sentences live in one table, so that codes and words cannot drift apart.
+on the message path. All sentences stand in one table, so that every code has exactly one.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Code(StrEnum):
-    """What a reason is about; stable, for machines and metrics."""
+    """The kind of a reason; the values are stable, for machines and metrics."""
 
-    # which link
+    # Reasons for the choice of a link.
     CHOSEN = "chosen"
     DEARER = "dearer"
     TOO_SLOW = "too_slow"
@@ -41,7 +41,7 @@ class Code(StrEnum):
     EXPIRED = "expired"
     BEHIND = "behind"
     LINK_CONFLICT = "link_conflict"
-    # when
+    # Reasons for the choice of a moment.
     TOO_EARLY = "too_early"
     TOO_LATE = "too_late"
     QUIET = "quiet"
@@ -78,7 +78,7 @@ SENTENCES: dict[Code, str] = {
 }
 
 
-# What: where an event of a ranked topic is. These have no facts, so the sentence is the reason.
+# Where an event of a ranked topic is. These reasons have no facts, so the sentence is the reason.
 ASKED: Final = "asked for by a read"
 CAUGHT_UP: Final = "shown as soon as it could be"
 AHEAD: Final = "sent ahead of a read"
@@ -98,7 +98,8 @@ UNKNOWN: Final = "not known here"
 
 
 class _Words(Formatter):
-    """Adds `time` (an instant) and `span` (a length of time) to the usual formats."""
+    """A formatter that knows `time` (an instant) and `span` (a duration) besides the usual
+    formats."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
         if value is None:
@@ -115,7 +116,7 @@ _WORDS = _Words()
 
 
 class Reason(msgspec.Struct, frozen=True, array_like=True):
-    """A code with its facts; `str()` makes the sentence."""
+    """A code with its facts; `str()` returns the sentence."""
 
     code: Code
     facts: dict[str, Fact] = {}
@@ -125,10 +126,10 @@ class Reason(msgspec.Struct, frozen=True, array_like=True):
 
 
 def because(code: Code, **facts: Fact) -> Reason:
-    """A reason from its facts by name."""
+    """Return a reason with these facts, given by name."""
     return Reason(code, facts)
 
 
 def in_words(reasons: Iterable[Reason]) -> str:
-    """Reasons as one line of the log."""
+    """Return the reasons as one line for the log."""
     return "; ".join(map(str, reasons))

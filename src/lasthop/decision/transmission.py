@@ -37,16 +37,16 @@ from lasthop.decision.reasons import Code, Fact, Reason, because
 from lasthop.errors import InvalidRequest
 
 RECEIPT_FACTOR = 4
-"""A receipt is missing after four times the mean delay: 200 s for a short message, as section 3.2.2
-has it, two seconds for a mobile network."""
+"""A receipt counts as missing after four times the mean delay of the link: 200 s for a short
+message, as in seed 004, section 3.2.2, and two seconds for a mobile network."""
 
 LEAST_RECEIPT: Micros = SECOND
-"""Links with a round trip of a few milliseconds still meet devices that store before they
-acknowledge, and hiccup."""
+"""The shortest wait for a receipt. Even on a link with a round trip of a few milliseconds, a device
+stores a message before it acknowledges it, and may pause."""
 
 MARGIN: Micros = SECOND
-"""A wait ends this much before the last moment: timers fire late, and a message that could have
-been in time must be."""
+"""A wait ends this long before the last possible moment, because timers fire late and a message
+that could have been in time must be in time."""
 
 
 class _Candidate(NamedTuple):
@@ -67,7 +67,8 @@ def choose(
     best: Sequence[Link] = (),
     calendar: LinkCalendar | None = None,
 ) -> Choice:
-    """Choose for one message, now. Nothing is booked: the caller reserves the charge of a SEND."""
+    """Choose a link for one message, or say what it waits for. Nothing is reserved here: the caller
+    reserves the charge of a SEND."""
     deadline = message.deliver_before
     if deadline is not None and now >= deadline:
         return Choice(Action.EXPIRE, (because(Code.EXPIRED, deadline=deadline),))
@@ -93,12 +94,13 @@ def choose(
 
 
 def receipt_timeout(link: Link, size: int) -> Micros:
-    """How long to wait for a device's receipt before another link is tried."""
+    """Return how long to wait for a device's receipt before another link is tried."""
     return max(LEAST_RECEIPT, RECEIPT_FACTOR * link.transit(size))
 
 
 def _order(candidate: _Candidate) -> tuple[int, float, str, int]:
-    """What has failed goes last, then cost decides; names only make ties repeatable."""
+    """Sort candidates by failed attempts, then by cost; names only make the order of ties
+    repeatable."""
     link = candidate.link
     return candidate.tries, candidate.cost, link.label, link.channel
 
@@ -109,7 +111,8 @@ def _check_distinct(current: Sequence[Link]) -> None:
 
 
 class _Sight:
-    """One decision in the making: what it looks at, and the reasons so far."""
+    """One decision in the making: the message, the limits that apply to it, and the reasons so
+    far."""
 
     def __init__(
         self, message: MessageToPlace, queue: QueueTerms, budgets: Budgets, now: Micros
@@ -126,7 +129,8 @@ class _Sight:
         self._reasons.append(because(code, **facts))
 
     def candidate(self, link: Link) -> _Candidate | None:
-        """A link that is up, if it may carry the message; else it is noted why not."""
+        """Return the link as a candidate if it may carry the message; otherwise note the reason and
+        return None."""
         charge = link.tariff.charge(self._message.size, whole=self._message.whole)
         obstacle = self._obstacle(link, charge)
         if obstacle is None:
@@ -143,7 +147,7 @@ class _Sight:
         return None
 
     def _possible(self, link: Link) -> _Candidate | None:
-        """The same question about a link that is not up, which must also be in time."""
+        """Return a link that is not up as a candidate, if it might carry the message in time."""
         charge = link.tariff.charge(self._message.size, whole=self._message.whole)
         if self._obstacle(link, charge) is not None:
             return None
@@ -151,7 +155,8 @@ class _Sight:
         return possible if self.in_time(possible.transit) else None
 
     def _obstacle(self, link: Link, charge: Charge) -> Closure | BudgetRefusal | Reason | None:
-        """Why the link may not carry the message: its queue, the link's limits, any limit."""
+        """Return why the link may not carry the message (its queue, a closed link or a limit), or
+        None."""
         label = link.label
         queue = self._queue
         if queue.links is not None and label not in queue.links:
@@ -179,12 +184,13 @@ class _Sight:
         return deadline is None or self._now + transit < deadline
 
     def _last_moment(self, transit: Micros) -> Micros | None:
-        """Until when a wait may last if this link is to make the deadline after it."""
+        """Return until when the message may wait if this link is then to deliver it before the
+        deadline."""
         deadline = self._message.deliver_before
         return None if deadline is None else deadline - transit - MARGIN
 
     def hold_for_limits(self, current: Sequence[Link], best: Sequence[Link]) -> Choice:
-        """No link that is up may carry it."""
+        """Hold the message because no link that is up may carry it."""
         if not current:
             self.note(Code.NO_LINK)
         up = {link.label for link in current}
@@ -194,14 +200,16 @@ class _Sight:
     def await_receipt(
         self, current: Sequence[Link], in_time: Sequence[_Candidate]
     ) -> Choice | None:
-        """Hold while the last attempt may still succeed; a lost channel has failed already.
+        """Hold while the last attempt may still succeed. An attempt over a lost channel has failed
+        already.
 
-        If the deadline comes first, another link that can make it is tried while it can.
+        If the deadline comes before the receipt is due, another link is tried while it can still
+        deliver in time.
         """
         last = self._message.attempts[-1]
         up = any(link.label == last.link and link.channel == last.channel for link in current)
         until = last.receipt_by
-        # It is given the time of one round trip in any case.
+        # The last attempt gets the time of one round trip in any case.
         expected = last.sent_at + (last.receipt_by - last.sent_at) // RECEIPT_FACTOR
         for other in in_time:
             moment = self._last_moment(other.transit)
@@ -220,9 +228,10 @@ class _Sight:
         up: set[str],
         calendar: LinkCalendar | None,
     ) -> Choice | None:
-        """Hold for a better link, if the queue tolerates it and one may come.
+        """Hold for a better link, if the queue tolerates the delay and a better link may appear.
 
-        A link that is up takes part as it is now; only one that is not up is imagined at its best.
+        A link that is up is judged by its present state; only links that are not up are judged by
+        their best values.
         """
         tolerance = self._message.delay_tolerance
         max_delay = self._queue.max_delay
@@ -267,7 +276,7 @@ class _Sight:
         return self._hold(until, tuple(c.link.label for c in sorted(better, key=_order)))
 
     def compare(self, lead: _Candidate, candidates: Sequence[_Candidate]) -> None:
-        """Say of every other link why it is not this one."""
+        """Note for every other candidate why it was not chosen."""
         for other in candidates:
             if other is lead:
                 continue
@@ -282,7 +291,7 @@ class _Sight:
     def _hold(self, until: Micros | None, wanted: tuple[str, ...] = ()) -> Choice:
         deadline = self._message.deliver_before
         if deadline is not None and (until is None or deadline < until):
-            until = deadline  # Whatever it waits for, it expires then.
+            until = deadline  # The message expires then, whatever it waits for.
         return Choice(
             Action.HOLD,
             tuple(self._reasons),

@@ -1,8 +1,8 @@
-"""When to forward: the one list of policies, by the names that settings, terms, policy files and
-the command line use.
+"""The list of forwarding policies, by the names that settings, terms, policy files and the command
+line use.
 
-A policy takes its place in `POLICIES`, and nothing else lists it. Those of other packages are added
-there when a gateway starts whose settings name them; see docs/how-to/extend.md.
+`POLICIES` is the only list. Policies of other packages are added to it when a gateway starts whose
+settings name them; see docs/how-to/extend.md.
 """
 
 from __future__ import annotations

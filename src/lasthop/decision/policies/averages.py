@@ -1,4 +1,4 @@
-"""Moving averages over the last few of something."""
+"""Moving averages of values and of intervals, for policies that learn from the latest ones."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections import deque
 from lasthop.clock import Micros
 
 READS = 16
-"""About a week of a user who looks twice a day: old enough to be steady, young enough to follow."""
+"""Reads over which policies average: about a week of a user who looks twice a day. That is enough
+to be steady and few enough to follow a new habit."""
 
 
 class MovingAverage:
-    """The mean of the last values."""
+    """The mean of the latest values, at most `size` of them."""
 
     __slots__ = ("_last", "_sum")
 
@@ -23,19 +24,19 @@ class MovingAverage:
         return len(self._last)
 
     def add(self, value: int) -> None:
-        """Take one more in; the oldest makes room for it."""
+        """Add a value; the oldest value is dropped when there are too many."""
         if len(self._last) == self._last.maxlen:
             self._sum -= self._last[0]
         self._last.append(value)
         self._sum += value
 
     def mean(self) -> float | None:
-        """Nothing before the first value."""
+        """Return the mean of the values, or None before the first one."""
         return self._sum / len(self._last) if self._last else None
 
 
 class MovingInterval:
-    """The mean time between the last moments."""
+    """The mean time between the latest moments, over at most `size` intervals."""
 
     __slots__ = ("_moments",)
 
@@ -43,12 +44,12 @@ class MovingInterval:
         self._moments: deque[Micros] = deque(maxlen=size + 1)
 
     def add(self, moment: Micros) -> None:
-        """It happened again; a moment before the last one counts as the last one."""
+        """Add a moment; one that lies before the last moment counts as the last one."""
         last = self._moments[-1] if self._moments else moment
         self._moments.append(max(moment, last))
 
     def mean(self) -> float | None:
-        """Nothing before the second moment."""
+        """Return the mean interval in microseconds, or None before the second moment."""
         moments = self._moments
         if len(moments) < 2:
             return None

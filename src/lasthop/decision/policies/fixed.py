@@ -1,4 +1,4 @@
-"""Policies that learn nothing: the two extremes, and one fixed limit each."""
+"""Policies that learn nothing: forward everything, forward nothing, or obey one fixed limit."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Buffer(Policy):
     """Keep at most `prefetch_limit` unread events on the device."""
 
     LIMIT = 16
-    """If nobody chose: what two reads a day of eight each take, the low end of the range in which
-    neither waste nor loss shows."""
+    """Unread events on the device if no `prefetch_limit` is set: what two reads a day of eight
+    events each take, the low end of the range in which neither waste nor loss shows."""
 
     def room(self, *, on_device: int) -> int:
         limit = self.tuning.prefetch_limit
@@ -32,7 +32,7 @@ class Buffer(Policy):
 
 
 class Expiration(Policy):
-    """Forward what lives on for at least `expiration_threshold`."""
+    """Forward only events that live on for at least `expiration_threshold`."""
 
     unworthy = "expires before the threshold"
 

@@ -1,8 +1,8 @@
-"""What a policy has learned, as plain values: kept with the store, and given back after a restart.
+"""What a policy has learned, as plain values: stored, and given back to it after a restart.
 
 A policy is a tree of numbers, lists and small objects. Its memory is that tree by attribute name,
-so a plug-in need not know about it. What a newer version of a policy has no attribute for is let
-go; what is new in it starts as in a new policy.
+so a plug-in need not know about it. A value is dropped if a newer version of the policy has no
+attribute for it; a new attribute starts as in a new policy.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from lasthop.decision.policies.policy import Policy
 PLAIN = (int, float, str, bool, type(None))
 
 GIVEN = "tuning"
-"""Chosen, not learned."""
+"""The attribute of a policy that was chosen for it and not learned, so it is not stored."""
 
 
 def memory_of(policy: Policy) -> dict[str, Any]:
-    """Everything that it has learned so far."""
+    """Return everything that the policy has learned so far."""
     return _of_object(policy)
 
 
 def recall(policy: Policy, memory: dict[str, Any]) -> None:
-    """Let a new policy know what an earlier one of its kind had learned."""
+    """Give a new policy what an earlier policy of the same class had learned."""
     _into_object(policy, memory)
 
 
@@ -54,7 +54,7 @@ def _into_object(value: object, memory: dict[str, Any]) -> None:
 
 
 def _back(fresh: Any, memory: Any) -> Any:
-    """A value as it was, in the shape that a new one has."""
+    """Return a stored value in the shape of the attribute that it replaces."""
     if isinstance(fresh, deque):
         return deque((_row(item) for item in memory), maxlen=fresh.maxlen)
     if isinstance(fresh, list):

@@ -1,8 +1,8 @@
-"""What a forwarding policy is: a few questions that a feed asks, and what it tells in return.
+"""The interface of a forwarding policy: what a feed asks it, and what a feed tells it.
 
 A policy decides how much of an on-demand topic goes to the device before the user asks for it. It
-belongs to one feed and may learn from it. It sees counts and times, never events, so that it
-cannot break a promise about them: which event goes is always a matter of rank.
+belongs to one feed and may learn from it. It sees counts and times, never events, so it cannot
+break a promise about them: which event goes is always a matter of rank.
 """
 
 from __future__ import annotations
@@ -13,53 +13,56 @@ from typing import Final
 from lasthop.clock import HOUR, Micros
 
 UNBOUNDED: Final = (1 << 62) - 1
-"""Room for everything."""
+"""The answer of `room` when any number of events may go."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuning:
-    """What the user, or the pipeline, has chosen. A policy takes from it what it understands."""
+    """The parameters that the user or the pipeline has chosen for a policy; each policy takes those
+    it uses."""
 
     max: int | None = None
-    """The subscription's Max."""
+    """The Max of the subscription; `None`: unlimited."""
     prefetch_limit: int | None = None
-    """Unread events on the device; where it is learned, the value to begin with."""
+    """Most unread events on the device; for a policy that learns this limit, its first value."""
     expiration_threshold: Micros | None = None
-    """What expires sooner is not prefetched; where it is learned, the choice for when learning
-    does not help."""
+    """Events that expire sooner (in microseconds) are not prefetched; for a policy that learns the
+    threshold, the value while learning does not help."""
     waking_hours: Micros = 16 * HOUR + HOUR // 2
-    """Of a day, in which reads can happen at all."""
+    """The part of a day in which the user can read at all, in microseconds."""
     price: float = 1.0
-    """How many forwarded in vain one lost event is worth, to a policy that weighs them."""
+    """How many events forwarded in vain weigh as much as one lost event, for a policy that compares
+    them."""
 
 
 class Policy:
-    """Forward everything, learn nothing; every policy says where it differs."""
+    """The simplest policy: forwards everything and learns nothing. Every other policy overrides
+    some of it."""
 
     unworthy = "not prefetched"
-    """Why it holds what it does not find worth the transfer."""
+    """The reason given for holding an event that the policy does not find worth sending ahead."""
 
     def __init__(self, tuning: Tuning) -> None:
         self.tuning = tuning
 
     def arrived(self, *, lifetime: Micros | None, now: Micros) -> Micros:
-        """An event at or above Threshold came in; how long to wait until its rank is to be
-        trusted."""
+        """Note the arrival of an event at or above Threshold; return how long to wait until its
+        rank can be trusted."""
         return 0
 
     def read(self, *, wanted: int, offline: bool, at: Micros) -> None:
-        """The user looked for the best `wanted` events, maybe some time ago."""
+        """Note that the user looked for the best `wanted` events, maybe some time ago."""
 
     def rank_fell(self, *, age: Micros) -> None:
-        """An event fell below Threshold so long after it came in."""
+        """Note that an event fell below Threshold at this age."""
 
     def forwarded(self) -> None:
-        """An event went out ahead of a read."""
+        """Note that an event was sent ahead of a read."""
 
     def room(self, *, on_device: int) -> int:
-        """How many events may go now."""
+        """Return how many events may be sent ahead now."""
         return UNBOUNDED
 
     def worth(self, *, lifetime: Micros | None, now: Micros) -> bool:
-        """Whether an event that lives on for so long is worth sending ahead of a read."""
+        """Return whether an event that lives on for `lifetime` is worth sending ahead of a read."""
         return True

@@ -1,7 +1,7 @@
-"""Forward what is likely to be read before it expires, by the user's own rhythm.
+"""A policy that forwards what is likely to be read before it expires, by the user's own rhythm.
 
 An event that is sent ahead saves a loss if the user looks in time and has no contact then; it is
-wasted if the user does not look in time. `price` says what one is worth in terms of the other.
+wasted if the user does not look in time. `price` says how many wasted events one loss is worth.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from lasthop.decision.policies.rhythm import Rhythm
 from lasthop.decision.policies.unified import Unified
 
 OFFLINE_MEMORY = 0.98
-"""How much of the estimate of offline reads outlives a read: it follows some fifty of them."""
+"""How much of the estimate of offline reads remains after one more read: it follows about fifty
+reads."""
 
 
 class Predictive(Unified):
-    """Learns how much to keep on the device as the unified algorithm does, and when reads come."""
+    """Learns how much to keep on the device, as the unified algorithm does, and when the user
+    reads."""
 
     unworthy = "unlikely to be read before it expires"
 
@@ -32,8 +34,9 @@ class Predictive(Unified):
 
     def room(self, *, on_device: int) -> int:
         if self.tuning.max is None:
-            return UNBOUNDED  # Whoever reads everything has no use for a limit.
-        # Who would rather waste than lose keeps more at hand; nobody keeps less than figure 7 does.
+            return UNBOUNDED  # A user who reads everything needs no limit.
+        # A user who prefers waste to loss keeps more on the device; no price keeps less than figure
+        # 7 does.
         patience = max(1.0, (1.0 + self.tuning.price) / 2)
         return int(self.prefetch_limit * patience) - on_device
 

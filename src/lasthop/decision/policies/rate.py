@@ -1,6 +1,7 @@
-"""Forward at the rate at which the user reads: of five events that arrive where one is read, one.
+"""A policy that forwards at the rate of reading: if one of five arriving events is read, one in
+five goes.
 
-What goes is not the fifth that arrives but the best of those that wait.
+It is not every fifth event that goes, but the best of those that wait.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ ARRIVALS = 256
 
 
 class RatePolicy(Policy):
-    """Earn a part of a transfer with every arrival, spend a whole one on every transfer."""
+    """Earns a fraction of a transfer with every arrival, and spends a whole one on every
+    transfer."""
 
     def __init__(self, tuning: Tuning) -> None:
         super().__init__(tuning)
@@ -24,7 +26,8 @@ class RatePolicy(Policy):
         self._earned = 0.0
 
     def ratio(self) -> float:
-        """Events read for every event that arrives; one until both rates are known."""
+        """Return how many events are read for every event that arrives; 1.0 until both rates are
+        known."""
         arrival = self._between_arrivals.mean()
         reads = self._between_reads.mean()
         wanted = self._wanted.mean()

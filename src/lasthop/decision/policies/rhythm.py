@@ -1,8 +1,9 @@
 """When a user reads: the chance of a read in every hour of the day, learned from past reads.
 
-It depends on the hour (nobody reads asleep) and on how often the user has looked already today
-(who looks twice a day and has done so is done). Old days fade, so that a new habit is picked up.
-Hours are those of UTC: where the clocks change, the rhythm shifts by an hour and is learned again.
+The chance depends on the hour (nobody reads while asleep) and on how often the user has looked
+already today (a user who looks twice a day and has done so will not look again). Old days fade, so
+that a new habit is learned. Hours are those of UTC: when the clocks change, the rhythm shifts by an
+hour and is learned again.
 """
 
 from __future__ import annotations
@@ -13,36 +14,38 @@ from lasthop.clock import DAY, HOUR, Micros
 
 HOURS = 24
 LOOKS = 4
-"""Reads of a day that are told apart: none yet, one, two, more."""
+"""Numbers of reads in a day that are distinguished: none yet, one, two, more."""
 
 FADING = 0.99
-"""What a day's observations are worth a day later: half of it is forgotten after ten weeks."""
+"""The weight that a day's observations keep a day later; after ten weeks half of it is left."""
 
 DOUBT = 3.0
-"""Hours of observation that the broader average weighs against what was seen in one cell."""
+"""How many hours of observation the broader average counts as, against what was seen in one
+cell."""
 
 FIRST_GUESS = 2.0 / HOURS
-"""Reads an hour before anything is known: twice a day."""
+"""Reads per hour that are assumed before anything is known: two a day."""
 
 HORIZON = 3 * HOURS
-"""Hours that a forecast looks ahead; whoever lives longer is as good as read."""
+"""Hours that a forecast looks ahead; an event that lives longer is as good as read."""
 
 
 class Rhythm:
-    """Counts reads and time without reads, by hour of the day and reads so far."""
+    """Counts reads and the time without reads, by hour of the day and by reads so far that day."""
 
     def __init__(self) -> None:
         self._reads = [[0.0] * LOOKS for _ in range(HOURS)]
         self._hours = [[0.0] * LOOKS for _ in range(HOURS)]
         self._rates = [[FIRST_GUESS] * LOOKS for _ in range(HOURS)]
         self._dawn: Micros = 0
-        """Where one day ends and the next begins: in the quietest hours."""
+        """The time of day at which one day of reads ends and the next begins: in the quietest
+        hours."""
         self._seen_until: Micros | None = None
         self._day = 0
         self._looks = 0
 
     def read(self, at: Micros) -> None:
-        """The user looked; what was not seen before was time without a read."""
+        """Note that the user looked; the time since the last read was time without a read."""
         if self._seen_until is None:
             self._seen_until = at
             self._day = (at - self._dawn) // DAY
@@ -55,7 +58,7 @@ class Rhythm:
         self._learn()
 
     def _watch(self, until: Micros) -> None:
-        """Count the time since the last read, hour by hour; no more than a month of it."""
+        """Count the time since the last read, hour by hour, but no more than a month of it."""
         assert self._seen_until is not None
         moment = max(self._seen_until, until - 30 * DAY)
         while moment < until:
@@ -79,7 +82,8 @@ class Rhythm:
                     row[look] *= factor
 
     def _learn(self) -> None:
-        """Rates of every cell: what was seen there, leaning on its hour, leaning on the day."""
+        """Compute the rate of every cell from what was seen there, its hour's average and the
+        overall average."""
         reads = [sum(row) for row in self._reads]
         hours = [sum(row) for row in self._hours]
         overall = (sum(reads) + FIRST_GUESS * DOUBT) / (sum(hours) + DOUBT)
@@ -93,7 +97,7 @@ class Rhythm:
         self._dawn = (quiet.index(min(quiet)) + 2) % HOURS * HOUR
 
     def chance(self, now: Micros, until: Micros) -> float:
-        """How likely the user looks before `until`."""
+        """Return the probability that the user looks before `until`."""
         day = (now - self._dawn) // DAY
         looks = min(self._looks, LOOKS - 1) if day == self._day else 0
         expected = 0.0

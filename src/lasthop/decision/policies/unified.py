@@ -1,8 +1,8 @@
-"""The unified prefetching algorithm of figure 7, with the averages that it leaves open.
+"""The unified prefetching algorithm of figure 7, with the averages that the paper leaves open.
 
-The prefetch limit is twice what a read takes. The expiration threshold is the time between reads
-where events live far longer than that; where they do not, no threshold is good, and the one that
-the user chose holds. Topics whose ranks fall hold new events back until most falls have happened.
+The prefetch limit is twice what a read takes. The expiration threshold is the time between reads,
+if events live far longer than that; if they do not, no threshold is good, and the one that the user
+chose holds. On topics whose ranks fall, new events are held back until most falls have happened.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from lasthop.decision.policies.averages import READS, MovingAverage, MovingInter
 from lasthop.decision.policies.policy import Policy, Tuning
 
 START_LIMIT = 32
-"""Before the first read of a subscription without Max."""
+"""The prefetch limit of a subscription without Max, before the first read."""
 
 FAR_ABOVE = 10
-"""How many times the interval between reads the mean lifetime is, so that the interval can be the
-threshold: an order of magnitude (section 3.3)."""
+"""How many times the interval between reads the mean lifetime must be before the interval becomes
+the threshold: an order of magnitude (section 3.3)."""
 
 LIFETIMES = 256
 FALLS = 64
@@ -26,14 +26,15 @@ ARRIVALS = 512
 """How many lifetimes, falls of rank and arrivals are remembered."""
 
 MANY_FALLS = 0.02
-"""The share of events that fall from which on it pays to wait for the falls."""
+"""The share of events whose rank falls, from which on it pays to wait for the falls."""
 
 MOST_FALLS = 0.9
-"""The share of the falls that a new event is held back for."""
+"""The share of past falls that a new event is held back for."""
 
 
 class Unified(Policy):
-    """Learns how much to keep on the device, what expires too soon, and how long to wait."""
+    """Learns how much to keep on the device, what expires too soon, and how long to hold events
+    back."""
 
     unworthy = "expires before the threshold"
 
@@ -43,7 +44,7 @@ class Unified(Policy):
         self._between_reads = MovingInterval(READS)
         self._lifetimes = MovingAverage(LIFETIMES)
         self._falls: deque[tuple[int, Micros]] = deque(maxlen=FALLS)
-        """When they happened, counted in arrivals, and how old the event was."""
+        """Falls of rank: the number of arrivals until then, and the age of the event."""
         self._arrivals = 0
         start = 2 * tuning.max if tuning.max is not None else START_LIMIT
         self.prefetch_limit = start if tuning.prefetch_limit is None else tuning.prefetch_limit
@@ -62,7 +63,7 @@ class Unified(Policy):
     def read(self, *, wanted: int, offline: bool, at: Micros) -> None:
         self._wanted.add(wanted)
         self._between_reads.add(at)
-        # An average of nothing read must not close the door for good.
+        # An average of zero must not stop prefetching for good.
         self.prefetch_limit = max(1, round(2 * (self._wanted.mean() or 0)))
         self.expiration_threshold = self._threshold()
 
@@ -81,7 +82,7 @@ class Unified(Policy):
         self.delay = ages[int(MOST_FALLS * (len(ages) - 1))] if self._many_falls() else 0
 
     def _many_falls(self) -> bool:
-        """Whether a new event is likely to fall, as far as is remembered."""
+        """Return whether a new event is likely to fall in rank, judging by the remembered falls."""
         falls = self._falls
         while falls and falls[0][0] < self._arrivals - ARRIVALS:
             falls.popleft()
