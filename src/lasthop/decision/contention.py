@@ -1,8 +1,9 @@
-"""Latency and contention, observed on the traffic that flows anyway (seed 004, section 3.5).
+"""Latency and contention of a link, measured on the traffic that flows anyway (seed 004, section
+3.5).
 
-The sender notes of what it sends its own time and its sending rate. The receiver acknowledges
-everything anyway: what an acknowledgement says of the time that passed and of the rate at which
-data arrives costs nothing. No clocks are compared: latency is a difference of the sender's own.
+The sender notes its own time and sending rate with every message. The receiver acknowledges every
+message anyway: from the acks the sender learns the time that passed and the rate at which data
+arrives, at no cost. No clocks are compared: latency is a difference of the sender's own times.
 """
 
 from __future__ import annotations
@@ -15,46 +16,46 @@ from lasthop.clock import SECOND, Micros
 from lasthop.decision.links import MAX_CONTENTION, Link
 
 SMOOTHING = 8
-"""Moving averages give a new sample one eighth, as TCP does for its round trip: a single odd one
-is forgotten, a change of place is learned within a dozen messages."""
+"""Moving averages give a new sample one eighth, as TCP does for its round trip: a single odd sample
+is forgotten, and a change of place is learned within a dozen messages."""
 
 RATE_WINDOW: Micros = 5 * SECOND
-"""Over how long rates are averaged: several round trips of a mobile network, so that both ends
-average over the same messages."""
+"""The time over which rates are averaged: several round trips of a mobile network, so that both
+ends average over the same messages."""
 
 
 class Stamp(msgspec.Struct, frozen=True, array_like=True):
-    """Of a message that left: when, and how fast data was leaving, in bytes per second."""
+    """When a message left, and at which rate data was leaving then, in bytes per second."""
 
     sent_at: Micros
     rate: int
 
 
 class Estimate(msgspec.Struct):
-    """What is known of a link; to be stored, restored, and put into a `Link`."""
+    """The measured values of a link, to be stored, restored, and put into a `Link`."""
 
     latency: Micros | None = None
     contention: float = 1.0
     samples: int = 0
 
     def applied(self, link: Link) -> Link:
-        """The link as measured; before the first sample as declared."""
+        """Return the link with the measured values, or as declared before the first sample."""
         return link.measured(latency=self.latency, contention=max(1.0, self.contention))
 
 
 class RateMeter(msgspec.Struct):
-    """Bytes per second, averaged with weights that fade over `RATE_WINDOW`."""
+    """A rate in bytes per second, averaged with weights that fade over `RATE_WINDOW`."""
 
     amount: float = 0.0
     at: Micros = 0
 
     def count(self, size: int, now: Micros) -> None:
-        """So much has passed now."""
+        """Count `size` bytes that passed at `now`."""
         self._fade(now)
         self.amount += size
 
     def rate(self, now: Micros) -> int:
-        """The rate as of now."""
+        """Return the rate at `now`, in bytes per second."""
         self._fade(now)
         return round(self.amount * SECOND / RATE_WINDOW)
 
@@ -65,31 +66,31 @@ class RateMeter(msgspec.Struct):
 
 
 class Gauge:
-    """Measures one link at its sender."""
+    """Measures latency and contention of one link at its sender."""
 
     def __init__(self) -> None:
         self.estimate = Estimate()
         self._sending = RateMeter()
         self._arriving = RateMeter()
         self.told_at: Micros | None = None
-        """When somebody was last told of the estimate."""
+        """When the estimate was last reported to the other side; None: never."""
 
     @property
     def throughput(self) -> int:
-        """Bytes per second that have arrived lately."""
+        """The rate at which data has arrived lately, in bytes per second."""
         return self._arriving.rate(self._arriving.at)
 
     def left(self, size: int, now: Micros) -> Stamp:
-        """A message leaves."""
+        """Note that a message of `size` bytes leaves; return the stamp for its ack."""
         self._sending.count(size, now)
         return Stamp(now, self._sending.rate(now))
 
     def arrived(self, stamp: Stamp, size: int, now: Micros) -> None:
-        """It was acknowledged."""
+        """Note that the message with this stamp was acknowledged, and update the estimate."""
         self._arriving.count(size, now)
         latency = now - stamp.sent_at
         if latency < 0:
-            return  # The clock was set back: this one teaches nothing.
+            return  # The clock was set back, so this sample is useless.
         rate = self._arriving.rate(now)
         sample = stamp.rate / rate if rate else MAX_CONTENTION
         sample = min(max(sample, 1.0), MAX_CONTENTION) if stamp.rate else 1.0

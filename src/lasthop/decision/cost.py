@@ -17,26 +17,28 @@ from lasthop.decision.links import UNKNOWN_COVERAGE, UNKNOWN_ENERGY, Link
 from lasthop.errors import InvalidRequest
 
 LEAST_PRICE = 1e-3
-"""Millionths. Prices below it are told apart no longer: it is what a few bytes cost on a cheap
+"""The lowest price that is distinguished, in millionths: it is what a few bytes cost on a cheap
 mobile plan."""
 
 FREE = LEAST_PRICE / 10
-"""A free link counts as ten times cheaper than anything that costs: on price it always wins, and by
-so much that other weights must be heavy to outvote it, but they can."""
+"""The price that a free link counts with: ten times cheaper than anything that costs. On price it
+always wins, and other weights must be heavy to outweigh it, but they can."""
 
 LEAST_LATENCY = 1_000
-"""A millisecond. Below it nobody notices, and a logarithm of nothing has no value."""
+"""The lowest latency that is distinguished, a millisecond: nobody notices less, and the logarithm
+of zero has no value."""
 
 DIGITS = 9
-"""Costs are rounded, so that two machines whose logarithms differ in the last bit decide alike."""
+"""Decimals of a cost. Costs are rounded so that two machines whose logarithms differ in the last
+bit decide alike."""
 
 WEIGHT_TOLERANCE = 1e-9
 
 
 class Weights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What matters to a queue; the four sum to one.
+    """What matters to a queue when links are compared; the four weights sum to one.
 
-    (1, 0, 0, 0) is "always cheapest", the default is balanced.
+    (1, 0, 0, 0) means "always cheapest", and the default is balanced.
     """
 
     price: float = 0.25
@@ -56,7 +58,7 @@ BALANCED = Weights()
 
 
 class CostTerms(msgspec.Struct, frozen=True):
-    """The four terms of a cost, weighted."""
+    """The four weighted terms of the cost of one link."""
 
     price: float
     energy: float
@@ -69,7 +71,7 @@ class CostTerms(msgspec.Struct, frozen=True):
 
 
 def terms(link: Link, size: int, weights: Weights) -> CostTerms:
-    """What each property contributes to the cost of sending `size` bytes over this link."""
+    """Return what each property contributes to the cost of sending `size` bytes over this link."""
     if size < 0:
         raise InvalidRequest("a size cannot be negative", size=size)
     tariff = link.tariff
@@ -85,10 +87,10 @@ def terms(link: Link, size: int, weights: Weights) -> CostTerms:
 
 
 def cost(link: Link, size: int, weights: Weights = BALANCED) -> float:
-    """What sending `size` bytes over this link is worth avoiding."""
+    """Return the cost of sending `size` bytes over this link; the lower, the better."""
     return terms(link, size, weights).total
 
 
 def difference(one: Link, other: Link, *, size: int, weights: Weights = BALANCED) -> float:
-    """Negative if the one is the better, positive if the other is."""
+    """Return the cost of `one` minus that of `other`: negative if `one` is the better link."""
     return round(cost(one, size, weights) - cost(other, size, weights), DIGITS)

@@ -1,8 +1,9 @@
 """Delay adaptation, D = P * Dmax: how long a message waits for a better link (section 3.5.3).
 
 P is the probability that a better link appears before the queue's Dmax is over; of several better
-links the likeliest counts. It is taken over what is left of Dmax, so it can only fall while a
-message waits: a wait ends early when its hope has passed, and never lasts longer than Dmax.
+links the likeliest counts. P is taken over what is left of Dmax, so it can only fall while a
+message waits: a wait ends early when the better link has become unlikely, and never lasts longer
+than Dmax.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from lasthop.decision.link_calendar import LinkCalendar
 from lasthop.errors import InvalidRequest
 
 MAX_DELAY: Micros = 31 * DAY
-"""The calendar repeats weekly, so it says nothing more about later weeks; a month is beyond what
-anyone calls a delay."""
+"""The longest Dmax. The calendar repeats weekly, so it says nothing more about later weeks, and
+more than a month is not what anyone calls a delay."""
 
 
 class Wait(msgspec.Struct, frozen=True):
-    """A link worth waiting for, how likely it comes, and how long to wait from the beginning."""
+    """A link worth waiting for, its probability, and how long to wait, counted from the message's
+    arrival."""
 
     link: str
     probability: float
@@ -29,7 +31,7 @@ class Wait(msgspec.Struct, frozen=True):
 
 
 def check_delay(delay: Micros) -> None:
-    """Refuse a Dmax that is none."""
+    """Refuse a Dmax that is negative or longer than `MAX_DELAY`."""
     if not 0 <= delay <= MAX_DELAY:
         raise InvalidRequest("a delay lies between 0 and 31 days", delay=delay)
 
@@ -42,8 +44,8 @@ def adapt(
     since: Micros,
     now: Micros,
 ) -> Wait | None:
-    """How long a message that came at `since` waits for one of the better links; `None` if there
-    is no chance of any."""
+    """Return how long a message that arrived at `since` waits for one of the better links; `None`
+    if none of them may appear."""
     check_delay(max_delay)
     if calendar is None:
         return None

@@ -1,5 +1,5 @@
-"""Bytes of a transfer that may leave over one link: reserved before they leave, and paid for as far
-as they left."""
+"""Grants: bytes of a transfer that may leave over one link. They are reserved in the budgets before
+they leave, and paid for as far as they left."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from lasthop.decision.ledger import K, Ledger
 from lasthop.decision.links import Charge, Tariff
 
 STREAM_GRANT = 64 << 10
-"""Bytes of a stream that are granted at a time. Each grant is a commit, and after a crash what was
-granted counts as spent: this many at most were not."""
+"""Bytes of a stream that are granted at a time. Each grant is a commit, and after a crash the whole
+grant counts as spent, so at most this many bytes are counted without having left."""
 
 
 class Grant:
-    """Bytes of one transfer that may leave over one channel, once that is durable."""
+    """Bytes of one transfer that may leave over one channel, as soon as the grant is durable."""
 
     __slots__ = ("channel", "durable", "left", "spent")
 
@@ -26,14 +26,15 @@ class Grant:
         self.durable = False
 
     def leave(self, size: int) -> None:
-        """So many bytes are handed to the channel."""
+        """Count bytes of the grant as handed to the channel."""
         self.left -= size
         self.spent += size
 
     def settle(
         self, ledger: Ledger[K], transfer: K, tariff_of: Callable[[str], Tariff], now: Micros
     ) -> Charge | None:
-        """No more of it will leave: what did is paid for. Returns what that was, if anything."""
+        """End the grant: pay for the bytes that left and give back the rest. Return the charge, or
+        None if nothing left."""
         reserved = ledger.reserved(transfer)
         assert reserved is not None
         if not self.spent:

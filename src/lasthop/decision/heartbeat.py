@@ -1,13 +1,13 @@
 """How long a connection may be idle: the longest interval between heartbeats that a network allows.
 
 An address translator forgets a connection that was silent for too long, and tells nobody. Its
-patience is found by trying: a connection that is there for nothing else stays idle for so long,
-then pings. The working connection only ever uses what has been seen to work. Intervals are tried in
-the order that needs the fewest trials when every failure is dear: eight trials of which three fail
-tell 92 steps of 6.6 % apart, between ten seconds and an hour.
+patience is found by trying: a connection that is open for nothing else stays idle for some time,
+then pings. The working connection only ever uses intervals that have been seen to work. Intervals
+are tried in the order that needs the fewest trials when every failure is expensive: eight trials of
+which three fail distinguish 92 steps of 6.6 %, between ten seconds and an hour.
 
-What is known about a network outlives the connection, and the process: `NetworkPatience` is plain
-values.
+What is known about a network is kept longer than the connection and the process: `NetworkPatience`
+is plain values.
 """
 
 from __future__ import annotations
@@ -20,32 +20,37 @@ import msgspec
 from lasthop.clock import DAY, HOUR, SECOND, Micros
 
 FLOOR: Final[Micros] = 10 * SECOND
-"""Nobody forgets a connection sooner, or else no heartbeat is worth its energy."""
+"""The shortest interval: no network forgets a connection sooner, or else no heartbeat is worth its
+energy."""
 
 CEILING: Final[Micros] = HOUR
-"""More is not worth knowing: 24 pings a day."""
+"""The longest interval: 24 pings a day are so few that a longer one is not worth knowing."""
 
 TRIALS: Final = 8
 FAILURES: Final = 3
-"""What one search may take. A failure costs a connection, and the time until it is noticed."""
+"""Trials and failures that one search may take. A failure costs a connection, and the time until
+the loss is noticed."""
 
 NEARLY: Final = 4
-"""Steps one by one from what others have found, before it is searched for as if nobody had."""
+"""Trials that go step by step from the interval that others have found, before the search starts
+from nothing."""
 
 SAFE: Final[Micros] = 25 * SECOND
-"""Until something is known: below the half minute of the most impatient translators."""
+"""The interval until something is known: below the half minute of the most impatient
+translators."""
 
 AGAIN: Final[Micros] = DAY
 AGAIN_AT_MOST: Final[Micros] = 16 * DAY
-"""Networks get more patient, too: how soon the next longer interval is tried again. The time
-doubles with every failure."""
+"""How soon the next longer interval is tried again, since networks may also become more patient.
+The time doubles with every failure."""
 
 NETWORKS: Final = 64
-"""How many are remembered; the one that was not met for longest is forgotten first."""
+"""Most networks that are remembered; the one that was not visited for longest is forgotten
+first."""
 
 
 def reach(trials: int, failures: int) -> int:
-    """How many steps can be told apart with so many trials and failures left."""
+    """Return how many steps can be distinguished with this many trials and failures left."""
     return sum(comb(trials, failed) for failed in range(1, failures + 1))
 
 
@@ -54,59 +59,61 @@ RATIO: Final = log(CEILING / FLOOR) / STEPS
 
 
 def interval_of(step: int) -> Micros:
-    """Step 0 is `FLOOR`, the last one is `CEILING`."""
+    """Return the interval of a step: step 0 is `FLOOR`, the last one is `CEILING`."""
     return round(FLOOR * exp(RATIO * step))
 
 
 def step_of(interval: Micros) -> int:
-    """The highest step that is not longer than this."""
+    """Return the highest step that is not longer than this interval."""
     if interval <= FLOOR:
         return 0
     return min(STEPS, floor(log(interval / FLOOR) / RATIO + 1e-6))
 
 
 def _below(step: int) -> Micros:
-    """A little less than what was tried: packets are late at times."""
+    """Return a little less than the interval of a step, because packets are late at times."""
     return interval_of(step) * 49 // 50
 
 
 class NetworkPatience(msgspec.Struct, array_like=True):
-    """What is known about one network. New fields go to the end, with a default."""
+    """What is known about the patience of one network. New fields go to the end, with a default."""
 
     alive: int = -1
-    """The longest step that a connection has outlived; -1: none has been tried."""
+    """The longest step that a connection has survived; -1: none has been tried."""
     dead: int = STEPS + 1
-    """The shortest step that one has not."""
+    """The shortest step that a connection has not survived."""
     trials: int = 0
     failures: int = 0
-    """Of the search that goes on."""
+    """Trials and failures of the search that is under way."""
     guess: int = -1
-    """A step to be tried first because others found it, or one just above; -1: none."""
+    """A step to be tried first because other devices found it, or one just above; -1: none."""
     doubted: int = -1
-    """A step that the working connection has not outlived, to be tried once more."""
+    """A step that the working connection has not survived, to be tried once more; -1: none."""
     settled: bool = False
     again_at: Micros = 0
-    """When to see whether the network has become more patient."""
+    """When to try whether the network has become more patient."""
     again: Micros = AGAIN
 
     def interval(self) -> Micros:
-        """For the working connection."""
+        """Return the interval between heartbeats of the working connection, in microseconds."""
         if self.doubted >= 0 or self.alive < 0:
             return min(SAFE, _below(max(0, self.dead - 1)))
         return _below(self.alive)
 
     def told(self, interval: Micros) -> None:
-        """Others have found this; whoever knows better need not listen."""
+        """Note the interval that other devices have found; it is ignored once something is known
+        here."""
         if self.alive < 0 and self.trials == 0:
             self.guess = step_of(interval)
 
     def next_trial(self, now: Micros) -> Micros | None:
-        """How long a connection should stay idle to learn more; none: enough is known for now."""
+        """Return how long a connection should stay idle to learn more; None if enough is known for
+        now."""
         step = self._next_step(now)
         return None if step is None else interval_of(step)
 
     def wait(self, now: Micros) -> Micros | None:
-        """When `next_trial` may have another answer, if it has none now."""
+        """Return when `next_trial` may have an answer again, if it has none now."""
         return self.again_at if self._next_step(now) is None and self.dead <= STEPS else None
 
     def _next_step(self, now: Micros) -> int | None:
@@ -122,12 +129,12 @@ class NetworkPatience(msgspec.Struct, array_like=True):
             return 0 if self.alive < 0 else None
         left = max(1, TRIALS - self.trials)
         if self.failures >= FAILURES - 1 or left == 1:
-            return lowest + 1  # Another failure has to be the last.
+            return lowest + 1  # Only one more failure is allowed.
         ahead = 1 + reach(left - 1, FAILURES - 1 - self.failures)
         return min(lowest + ahead, self.dead - 1)
 
     def tried(self, interval: Micros, *, survived: bool, now: Micros) -> None:
-        """A connection was idle for so long, and was still there, or was not."""
+        """Note that a connection was idle for this interval, and whether it survived."""
         step = step_of(interval)
         self.trials += 1
         self.failures += not survived
@@ -140,13 +147,13 @@ class NetworkPatience(msgspec.Struct, array_like=True):
     def _alive_at(self, step: int) -> None:
         self.alive = max(self.alive, step)
         if step == self.doubted:
-            self.doubted = -1  # An accident.
+            self.doubted = -1  # The failure was an accident.
         if step >= self.dead:
-            # More patient than it was: how much more is for another search to say.
+            # The network is more patient than before; another search finds out how much.
             self.dead = STEPS + 1
             self._restart()
         if self.guess >= 0:
-            # Others were right, or nearly: then only one of the next few steps fails.
+            # Others were right, or nearly: then one of the next few steps fails.
             self.guess = step + 1 if self.trials < NEARLY and step < STEPS else -1
             if self.guess < 0:
                 self._restart()
@@ -163,8 +170,8 @@ class NetworkPatience(msgspec.Struct, array_like=True):
         self.dead = min(self.dead, step)
 
     def missed(self, interval: Micros) -> None:
-        """The working connection did not outlive this idle interval, though the network is there.
-        It may have been an accident: one trial tells."""
+        """Note that the working connection did not survive this idle interval, though the network
+        is up. That may have been an accident: one more trial tells."""
         if self.alive >= 0:
             self.doubted = self.alive
         else:
@@ -186,13 +193,14 @@ class NetworkPatience(msgspec.Struct, array_like=True):
 
 
 class Networks:
-    """What a device has learned about every network that it meets."""
+    """What a device has learned about every network that it visits."""
 
     def __init__(self, known: dict[str, NetworkPatience] | None = None) -> None:
         self._known: dict[str, NetworkPatience] = dict(known or {})
 
     def on(self, network: str, *, others: Micros | None = None) -> NetworkPatience:
-        """What is known about this one; `others` is what other devices have found there."""
+        """Return what is known about this network; `others` is the interval that other devices
+        found there."""
         patience = self._known.pop(network, None)
         if patience is None:
             patience = NetworkPatience(guess=-1 if others is None else step_of(others))
@@ -202,12 +210,12 @@ class Networks:
         return patience
 
     def dump(self) -> bytes:
-        """To be kept."""
+        """Encode what was learned about all networks, for the store."""
         return msgspec.json.encode(self._known)
 
     @classmethod
     def load(cls, data: bytes | None) -> Networks:
-        """What was kept; what cannot be understood is learned again."""
+        """Decode what was stored; if it cannot be decoded, start with nothing known."""
         if not data:
             return cls()
         try:

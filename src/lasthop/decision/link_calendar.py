@@ -2,7 +2,7 @@
 
 Seed 004 asks people to type it in ("Monday 9:00 to 18:00, 90 % WiFi"); the pipeline learns the same
 table from contacts. Section 3.5.3 needs one number from it: the probability that a link appears
-within a stretch of time.
+within a given time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ HOURS = 7 * 24
 
 
 class CalendarEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One line as people write it: on these weekdays (Monday is 0), from one hour to another."""
+    """One line of a calendar as people write it: the weekdays (Monday is 0), from one hour to
+    another."""
 
     link: str
     days: tuple[int, ...]
@@ -42,7 +43,8 @@ class CalendarEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LinkCalendar(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """For each link 168 probabilities, from Monday 0:00 on, in the zone's local time."""
+    """The probabilities of each link in the 168 hours of a week, from Monday 0:00, in the zone's
+    local time."""
 
     zone: str
     hours: dict[str, tuple[float, ...]]
@@ -63,7 +65,7 @@ class LinkCalendar(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def of(cls, entries: Iterable[CalendarEntry], *, zone_name: str) -> LinkCalendar:
-        """A calendar from what people write; where lines overlap, the later one holds."""
+        """Return the calendar of these entries; where they overlap, the later one holds."""
         hours: dict[str, list[float]] = {}
         for entry in entries:
             week = hours.setdefault(entry.link, [0.0] * HOURS)
@@ -73,21 +75,22 @@ class LinkCalendar(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return cls(zone_name, {link: tuple(week) for link, week in hours.items()})
 
     def probability(self, link: str, *, start: Micros, end: Micros) -> float:
-        """The probability that the link is there at some moment from `start` until `end`.
+        """Return the probability that the link is up at some moment from `start` until `end`.
 
-        It is that of the best hour in between: hours of one habit rise and fall together, and to
-        multiply them as if they were independent would promise more than the calendar says.
+        It is the probability of the best hour in between: hours of one habit rise and fall
+        together, and to multiply them as if they were independent would promise more than the
+        calendar says.
         """
         week = self.hours.get(link)
         if week is None or end <= start:
             return 0.0
-        # Everything of the week is seen after a week; two changes of the clock may hide an hour.
+        # A week shows every hour of the calendar; two changes of the clock may hide an hour.
         end = min(end, start + (HOURS + 2) * HOUR)
         return max(week[hour] for hour in hours_between(start, end, zone(self.zone)))
 
 
 def hours_between(start: Micros, end: Micros, tz: tzinfo) -> Iterator[int]:
-    """The local hours of the week that `[start, end)` touches, in order."""
+    """Return the local hours of the week that `[start, end)` touches, in order."""
     while start < end:
         here = local(start, tz)
         yield 24 * here.weekday() + here.hour

@@ -1,7 +1,7 @@
-"""Links as the decision sees them: what a technology is worth at its best, and what one live
-channel is worth now.
+"""Links as the decision sees them: the values of a technology at its best, or of one open channel
+now.
 
-Both are the same value, so that "wifi at its best" and "mobile as it is" go through one cost
+Both are the same type, so that "wifi at its best" and "mobile as it is now" go through one cost
 function (seed 004, section 3.5.5). Money is in integer millionths of the device's currency.
 """
 
@@ -15,17 +15,17 @@ from lasthop.clock import SECOND, Micros
 from lasthop.errors import InvalidRequest
 
 SMS_BYTES = 140
-"""Binary data in one short message (section 2.6)."""
+"""Bytes of binary data in one short message (section 2.6)."""
 
 UNKNOWN_LATENCY: Micros = 10 * SECOND
 UNKNOWN_ENERGY = 1500
 UNKNOWN_COVERAGE = 10
-"""What is not known counts as the worst network of figure 2.1: it may be measured to be better,
-it must not be preferred for being unmeasured."""
+"""Unknown values count as those of the worst network of figure 2.1: measurements may show a link to
+be better, but a link must not be preferred for being unmeasured."""
 
 MAX_CONTENTION = 100.0
-"""A link a hundred times slower than its sender is useless either way; the bound keeps one odd
-measurement from shutting a link out for good."""
+"""The highest contention that is counted. A link a hundred times slower than its sender is useless
+either way; the bound keeps one odd measurement from excluding a link for good."""
 
 
 class Charge(msgspec.Struct, frozen=True, array_like=True):
@@ -34,7 +34,8 @@ class Charge(msgspec.Struct, frozen=True, array_like=True):
     bytes: int = 0
     messages: int = 0
     units: int = 0
-    """What the carrier counts: short messages of 140 bytes; elsewhere the same as messages."""
+    """Units that the carrier counts: short messages of 140 bytes; on other links the same as
+    messages."""
     money: int = 0
 
     def __post_init__(self) -> None:
@@ -43,7 +44,7 @@ class Charge(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Tariff(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a link charges: so much per unit, so much per volume, or both; nothing by default.
+    """The prices of a link: per unit, per volume, or both; nothing by default.
 
     >>> Tariff(per_unit=1_500, unit=SMS_BYTES).price(512)
     6000.0
@@ -51,7 +52,7 @@ class Tariff(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     per_unit: int = 0
     unit: int = 0
-    """Bytes in a unit; 0: a whole message is one unit, however long."""
+    """Bytes in a unit; 0: a whole message is one unit, whatever its length."""
     per_volume: int = 0
     volume: int = 1 << 20
 
@@ -69,48 +70,52 @@ class Tariff(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def free(self) -> bool:
-        """Whether nothing ever costs anything."""
+        """Whether sending over the link never costs anything."""
         return not (self.per_unit or self.per_volume)
 
     def units(self, size: int) -> int:
-        """How many units a message of this size takes; an empty one takes one as well."""
+        """Return how many units a message of this size takes; an empty message takes one as
+        well."""
         return max(1, -(-size // self.unit)) if self.unit else 1
 
     def price(self, size: int) -> float:
-        """The price of what is really sent (all four short messages of the worked example)."""
+        """Return the price of what is really sent (all four short messages of the worked
+        example)."""
         return self.per_unit * self.units(size) + self.per_volume * size / self.volume
 
     def charge(self, size: int, *, whole: bool = True) -> Charge:
-        """What to book. A fraction of a millionth is rounded up: a budget may be left with a
-        little unspent, and is never overspent. What is not a `whole` message is a piece of one that
-        is counted when it leaves itself."""
+        """Return what to book for `size` bytes. A fraction of a millionth is rounded up: a budget
+        may be left with a little unspent, and is never overspent. A part that is not a `whole`
+        message is a piece of one that is counted when it leaves itself."""
         units = self.units(size) if whole or self.unit else 0
         money = self.per_unit * units - (-self.per_volume * size // self.volume)
         return Charge(size, int(whole), units, money)
 
     def least(self) -> Charge:
-        """Less than this no message takes; what has less room left carries nothing any more."""
+        """Return the charge of the smallest message: a budget with less room left carries
+        nothing."""
         return self.charge(1)
 
 
 class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One way to reach a device, with what the cost function looks at."""
+    """One link to a device, with the values that the cost function looks at."""
 
     label: str
-    """wifi, mno, sms ...: what limits and calendars speak of."""
+    """The name of the technology (wifi, mno, sms), as limits and calendars use it."""
     tariff: Tariff
     energy: int | None = None
-    """Milliwatts while transmitting."""
+    """Power that the device needs while transmitting, in milliwatts."""
     latency: Micros | None = None
-    """Round trip."""
+    """Round-trip time of the link, in microseconds."""
     coverage: int | None = None
-    """Metres."""
+    """Range of the link, in metres."""
     throughput: int | None = None
-    """Bytes per second."""
+    """Throughput of the link, in bytes per second."""
     contention: float = 1.0
-    """How many times faster data is sent into the link than it comes out; 1 is uncontended."""
+    """How many times faster data is sent into the link than comes out of it; 1 is uncontended."""
     channel: int = 0
-    """Which live channel, where a device has several of one label; 0 for a best value."""
+    """The number of the open channel, since a device may have several with one label; 0 for a link
+    at its best."""
 
     def __post_init__(self) -> None:
         if not self.label:
@@ -129,7 +134,8 @@ class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             )
 
     def transit(self, size: int) -> Micros:
-        """How long a message of this size takes, as far as is known."""
+        """Return how long a message of this size takes over the link, in microseconds, as far as is
+        known."""
         latency = UNKNOWN_LATENCY if self.latency is None else self.latency
         if self.contention != 1:
             latency = round(latency * self.contention)
@@ -140,7 +146,7 @@ class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def measured(
         self, *, latency: Micros | None, contention: float, throughput: int | None = None
     ) -> Link:
-        """The same link with what was observed in place of what was declared."""
+        """Return the same link with measured values in place of the declared ones."""
         return msgspec.structs.replace(
             self,
             latency=self.latency if latency is None else latency,

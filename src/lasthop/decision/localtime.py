@@ -1,7 +1,7 @@
 """Local time for decisions: calendar periods, wall clocks, and what daylight saving does to them.
 
 Instants are microseconds of UTC everywhere; a zone only says which instants begin a local day and
-what a wall clock shows. Periods tile time without gap or overlap, whatever the zone's clock does.
+what a wall clock shows. Periods cover time without gap or overlap, whatever the zone's clock does.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from lasthop.errors import InvalidRequest
 MICROSECOND = timedelta(microseconds=1)
 
 LAST_INSTANT: Micros = (datetime(9000, 1, 1, tzinfo=EPOCH.tzinfo) - EPOCH) // MICROSECOND
-"""Python's calendar ends in the year 9999; what people ask for ends well before 9000."""
+"""The last instant that is accepted. Python's calendar ends in the year 9999, and what people ask
+for ends well before 9000."""
 
 
 class Period(StrEnum):
@@ -31,7 +32,7 @@ class Period(StrEnum):
 
 @lru_cache(maxsize=1024)
 def zone(name: str) -> ZoneInfo:
-    """The zone of this IANA name."""
+    """Return the time zone with this IANA name."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -40,29 +41,30 @@ def zone(name: str) -> ZoneInfo:
 
 
 def check_instant(name: str, at: Micros) -> None:
-    """Refuse an instant that no calendar can show."""
+    """Refuse an instant that the calendar cannot show."""
     if not 0 <= at <= LAST_INSTANT:
         raise InvalidRequest("an instant lies between 1970 and 9000", **{name: at})
 
 
 def local(at: Micros, tz: tzinfo) -> datetime:
-    """What calendar and wall clock show there at this instant."""
+    """Return what calendar and wall clock of the zone show at this instant."""
     return (EPOCH + timedelta(microseconds=at)).astimezone(tz)
 
 
 def instant(moment: datetime) -> Micros:
-    """The instant of a local time: the first one if clocks show it twice; if they skip it, the one
-    that the clock would have shown without the change."""
+    """Return the instant of a local time: the first one if clocks show it twice; if they skip it,
+    the one that the clock would have shown without the change."""
     return (moment - EPOCH) // MICROSECOND
 
 
 def day_start(day: date, tz: tzinfo) -> Micros:
-    """The first instant of a local day; midnight itself may be skipped or come twice."""
+    """Return the first instant of a local day; midnight itself may be skipped or come twice."""
     return instant(datetime(day.year, day.month, day.day, tzinfo=tz))
 
 
 def period_at(at: Micros, period: Period, tz: tzinfo) -> tuple[Micros, Micros]:
-    """The period that holds this instant: its first instant, and the first of the next one."""
+    """Return the period that contains this instant: its first instant, and the first of the next
+    period."""
     first = _first_day(local(at, tz).date(), period)
     end = day_start(_days_later(first, period, 1), tz)
     while end <= at:
@@ -73,7 +75,7 @@ def period_at(at: Micros, period: Period, tz: tzinfo) -> tuple[Micros, Micros]:
 
 
 def period_after(at: Micros, period: Period, tz: tzinfo, count: int) -> Micros | None:
-    """When the `count`-th period after that of `at` begins; `None` beyond the calendar."""
+    """Return when the `count`-th period after that of `at` begins; `None` beyond the calendar."""
     start, _ = period_at(at, period, tz)
     first = _first_day(local(start, tz).date(), period)
     try:
@@ -101,9 +103,10 @@ def _days_later(first: date, period: Period, count: int) -> date:
 
 
 def offset_change(after: Micros, until: Micros, tz: tzinfo) -> Micros | None:
-    """The first instant in `(after, upto]` at which clocks have been changed, if there is one.
+    """Return the first instant in `(after, until]` at which the zone's clock has been changed, or
+    None.
 
-    Found by bisection, so the span must hold at most one change: a few days at most.
+    It is found by bisection, so the span must contain at most one change: a few days at most.
     """
     before = local(after, tz).utcoffset()
     if local(until, tz).utcoffset() == before:

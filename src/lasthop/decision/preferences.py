@@ -1,8 +1,8 @@
-"""What a device asks of the decisions about its links: one value, checked as a whole.
+"""The preferences of a device about its links and times: one value, checked as a whole.
 
-Section 3.5 lets the device say what its links cost, what they are at their best, what each queue
-values, how long it may wait, what must not be exceeded, and when which link is to be expected. The
-SDK and the REST interface decode exactly this, and the log keeps it for replay.
+Section 3.5 of seed 004 lets the device say what its links cost, what they are at their best, what
+each queue values, how long it may wait, what must not be exceeded, and when which link is to be
+expected. The SDK and the REST interface decode exactly this value, and the log keeps it for replay.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from lasthop.decision.schedule import Timed, constraints_of
 from lasthop.errors import InvalidRequest, TooLarge
 
 MAX_NAMED = 64
-"""Links or queues of one device: dozens are plausible, hundreds are a mistake or an attack, since
-every message looks at all links."""
+"""Most links or queues of one device: dozens are plausible, hundreds are a mistake or an attack,
+since every message looks at all links."""
 
 
 MAX_CAPS = 4
-"""Each is one more constraint of every message that it covers."""
+"""Most caps of one device: each is one more constraint of every message that it covers."""
 
 MAX_QUIET = 8
-"""Quiet hours: one a weekday and one for holidays. With what a publisher adds they stay below what
-`schedule` takes for one message."""
+"""Most quiet hours of one device: one for each weekday and one for holidays. Together with a
+publisher's constraints they stay below what `schedule` accepts for one message."""
 
 
 class Cap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """At most so many messages per period, of these queues (none named: of all); while more wait
-    than may come, those of higher rank come first."""
+    """At most `limit` messages per period, of these queues (none named: of all); while more are
+    waiting than may come, those of higher rank come first."""
 
     limit: int
     period: Period
@@ -49,8 +49,8 @@ class Cap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DigestTimes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Messages of these queues (none named: of all) are collected, and come together at these times
-    of day, in minutes."""
+    """Messages of these queues (none named: of all) are collected and delivered together at these
+    times of day, in minutes."""
 
     times: tuple[int, ...]
     days: tuple[int, ...] = WEEKDAYS
@@ -64,7 +64,8 @@ class DigestTimes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Preferences(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A device's terms. The links are those of its technologies at their best."""
+    """What the owner of a device says about links, costs and quiet hours. The links are the
+    device's technologies at their best."""
 
     zone: str = "UTC"
     links: tuple[Link, ...] = ()
@@ -91,7 +92,8 @@ class Preferences(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         _check_distinct("queue", [queue.name for queue in self.queues])
 
     def queue(self, name: str | None) -> QueueTerms:
-        """The terms of a queue; those of the queue named "" hold for every other one."""
+        """Return the terms of a queue; the terms named "" hold for every queue without terms of its
+        own."""
         known = {queue.name: queue for queue in self.queues}
         found = known.get(name or "") or known.get("")
         if found is None:
@@ -99,12 +101,12 @@ class Preferences(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return msgspec.structs.replace(found, name=name or "")
 
     def link(self, label: str) -> Link | None:
-        """What the device says of a technology."""
+        """Return what the device says about the link with this label, or None."""
         return next((link for link in self.links if link.label == label), None)
 
     def constraints(self, message: Timed, *, since: Micros, now: Micros) -> list[Constraint]:
-        """When a message may come: what its publisher asked for, the device's quiet hours, and the
-        first digest that it belongs to."""
+        """Return the constraints on a message: the publisher's, the device's quiet hours, and the
+        first digest that covers the message's queue."""
         found = [*constraints_of(message, since=since, now=now), *self.quiet]
         digest = next((d for d in self.digests if d.covers(message.queue)), None)
         if digest is not None:
@@ -112,7 +114,7 @@ class Preferences(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return found
 
     def budgets(self, *, shared: Budgets | None = None) -> Budgets:
-        """Fresh budgets of this device's limits in its own zone."""
+        """Return unused budgets for this device's limits, in the device's own zone."""
         return Budgets(self.limits, zone_name=self.zone, shared=shared)
 
 

@@ -1,9 +1,9 @@
-"""Over the air: which protocol variant and which bearer carry a push to a device.
+"""Which protocol variant and which bearer carry a push over the air to a device.
 
-A device that does not connect by itself has routes. `select` leaves those that the publisher's
+A device that does not connect by itself has routes. `select` keeps those that the publisher's
 delivery method and quality of service allow (Push Proxy Gateway 5.1.2.2.1 and 5.1.2.2.2), prefers
-what has not failed yet and what can confirm, and lets the transmission algorithm choose among the
-rest by cost and deadline.
+routes that have not failed yet and those that can confirm, and lets the transmission algorithm
+choose among the rest by cost and deadline.
 """
 
 from __future__ import annotations
@@ -27,40 +27,40 @@ from lasthop.message import DeliveryMethod, Quality
 from lasthop.wire.pap.bearers import serves
 
 MAX_ROUTES = 8
-"""Of one device. Each is looked at for every push to it."""
+"""Most routes of one device. Each is looked at for every push to the device."""
 
 
 class Variant(StrEnum):
     """The over-the-air protocols that lasthop itself speaks."""
 
     WSP = "wsp"
-    """OTA-WSP without a connection: one datagram, nothing comes back."""
+    """OTA-WSP without a connection: one datagram, and no answer."""
     WSP_SESSION = "wsp-session"
     """OTA-WSP in a session over WTP, which the client opens."""
     HTTP = "http"
-    """OTA-HTTP: the client is the HTTP server."""
+    """OTA-HTTP, in which the client is the HTTP server."""
 
 
 class Variation(msgspec.Struct, frozen=True, kw_only=True):
-    """What a protocol over the air can do."""
+    """What one protocol over the air can do, and its defaults."""
 
     link: Link
-    """What is assumed of a route that says nothing of it."""
+    """The link values of a route that declares none of its own."""
     port: int | None = None
-    """Where a client listens, if its address names no port. None: addresses of this protocol are
-    not those of the internet, and whoever carries it reads them."""
+    """The port at which a client listens if its address names none. None: addresses of this
+    protocol are not internet addresses, and its carrier interprets them."""
     confirms: bool = False
-    """Whether the client says that it has a push (5.1.1.2)."""
+    """Whether the client confirms that it has received a push (5.1.1.2)."""
     answers: bool = False
-    """Whether the client can return content."""
+    """Whether the client can return content with its confirmation."""
 
 
 def _packet_data(label: str, latency: Micros) -> Link:
-    return Link(label, Tariff(), latency=latency)  # At a flat rate.
+    return Link(label, Tariff(), latency=latency)  # Packet data at a flat rate costs nothing.
 
 
 VARIANTS: dict[str, Variation] = {
-    # A session's client is asked to open one at its push port; ports are IANA's.
+    # The client of a session is asked at its push port to open one; the port numbers are IANA's.
     Variant.WSP: Variation(link=_packet_data("wsp", SECOND), port=2948),
     Variant.WSP_SESSION: Variation(
         link=_packet_data("wsp-session", 2 * SECOND), port=2948, confirms=True
@@ -73,11 +73,11 @@ VARIANTS: dict[str, Variation] = {
 whose settings name them; see docs/how-to/extend.md."""
 
 _UNSERVED = Variation(link=_packet_data("unserved", SECOND))
-"""Of a protocol that a stored route names, and whose carrier is not here any more."""
+"""The values of a protocol that a stored route names but no carrier serves any more."""
 
 
 def check_variant(variant: str) -> None:
-    """Refuse a protocol that there is not."""
+    """Refuse a protocol variant that is not in `VARIANTS`."""
     if variant not in VARIANTS:
         known = ", ".join(VARIANTS)
         raise InvalidRequest(
@@ -86,29 +86,30 @@ def check_variant(variant: str) -> None:
 
 
 def variation(variant: str) -> Variation:
-    """What this protocol can do."""
+    """Return what the protocol of this name can do, also if no carrier serves it any more."""
     return VARIANTS.get(variant, _UNSERVED)
 
 
 class Route(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One way to reach a device over the air."""
+    """One address and protocol by which a carrier reaches a device over the air."""
 
     variant: str
-    """A name in `VARIANTS`."""
+    """The name of the protocol, a key of `VARIANTS`."""
     address: str
-    """An IP address, with a port where the client does not listen at the usual one; or what else
-    the variant has for an address."""
+    """An IP address, with a port if the client does not listen at the usual one; or whatever the
+    variant uses as an address."""
     bearer: str = "Packet Data"
     network: str = ""
-    """As WDP spells them; a required one must be named here."""
+    """Bearer and network, spelled as in WDP; a push that requires one only takes routes that name
+    it."""
     link: Link | None = None
-    """What it costs, where that is known."""
+    """The route's cost and speed, if they are known."""
 
     def __post_init__(self) -> None:
         self.endpoint()
 
     def endpoint(self) -> tuple[str, int]:
-        """The host and port to send to; port 0 where the address is none of the internet."""
+        """Return the host and port to send to; port 0 if the address is not an internet address."""
         port = variation(self.variant).port
         return (self.address, 0) if port is None else _endpoint(self.address, port)
 
@@ -135,16 +136,16 @@ def _endpoint(address: str, port: int) -> tuple[str, int]:
 
 
 class RouteSelection(msgspec.Struct, frozen=True, gc=False):
-    """The route to take now."""
+    """The route that is to carry a push now."""
 
     route: Route
     confirmed: bool
-    """Whether the client's word is asked for."""
+    """Whether the client is asked to confirm the push."""
     reason: str
 
 
 class RouteRefusal(msgspec.Struct, frozen=True):
-    """No route will ever do: PAP's code and why."""
+    """The answer that no route will ever do, with PAP's status code and the reason."""
 
     code: int
     reason: str
@@ -156,7 +157,7 @@ _NO_QUALITY = Quality()
 
 
 def obstacle(network: str, bearer: str, quality: Quality) -> RouteRefusal | None:
-    """Why a link of this network and bearer is not what the publisher requires."""
+    """Return why a link of this network and bearer is not what the publisher requires, or None."""
     if quality.network_required and not serves(quality.network, frozenset({network})):
         return RouteRefusal(3009, f"the required network is not available: {quality.network}")
     if quality.bearer_required and not serves(quality.bearer, frozenset({bearer})):
@@ -165,7 +166,8 @@ def obstacle(network: str, bearer: str, quality: Quality) -> RouteRefusal | None
 
 
 class NoLink(msgspec.Struct, frozen=True):
-    """What the publisher requires, the device does not want and is not reached by."""
+    """A lasting conflict: the device neither wants nor can be reached by the link that the
+    publisher requires."""
 
     names: tuple[str, ...]
 
@@ -173,13 +175,13 @@ class NoLink(msgspec.Struct, frozen=True):
         return because(Code.LINK_CONFLICT, names="; ".join(self.names))
 
     def error(self) -> LinkContradiction:
-        """The same as an answer to who asked for it."""
+        """Return the conflict as the error that the publisher gets."""
         return LinkContradiction("no link satisfies all constraints", conflict=self.names)
 
 
 def contradiction(quality: Quality, terms: QueueTerms, routes: Sequence[Route]) -> NoLink | None:
-    """Whether no link will ever do: the device names those that this queue may use, the publisher
-    requires another one, and none of the routes is what it requires."""
+    """Return a conflict if no link will ever do: the device limits this queue to some links, the
+    publisher requires another one, and none of the routes is what the publisher requires."""
     bearer = quality.bearer
     if not quality.bearer_required or terms.links is None or serves(bearer, frozenset(terms.links)):
         return None
@@ -200,12 +202,13 @@ def select(
     failures: Mapping[Route, int] | None = None,
     weights: Weights = BALANCED,
 ) -> RouteSelection | RouteRefusal:
-    """The route for one push, now. `failures` counts what was tried in vain, by route.
+    """Select the route for one push, now. `failures` counts the failed attempts by route.
 
-    What is required leaves the last word to nobody; what is only named is preferred.
+    A network or bearer that is required excludes all other routes; one that is only named is
+    preferred.
     """
     if len(routes) == 1 and quality is None and _able(routes[0].variant, method):
-        only = routes[0]  # As with most devices.
+        only = routes[0]  # Most devices have one route.
         asks = method not in _ASKS_NOTHING
         return RouteSelection(only, asks and variation(only.variant).confirms, "one way")
     wanted = quality or _NO_QUALITY
@@ -216,7 +219,7 @@ def select(
         if against is None:
             fitting.append(route)
         elif refusal is None or against.code > refusal.code:
-            refusal = against  # The bearer is looked at last: its lack came closest.
+            refusal = against  # The bearer is checked last: that route came closest.
     if not fitting:
         return refusal or RouteRefusal(3003, "no route to the device that this gateway serves")
     able = [route for route in fitting if _able(route.variant, method)]

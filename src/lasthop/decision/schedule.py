@@ -1,9 +1,10 @@
-"""When: the first moment that every constraint allows, or a smallest set that allows none.
+"""The schedule of a delivery: the first moment that every constraint allows, or a smallest set of
+constraints that allows none.
 
-Each constraint moves a candidate forward to the next instant that it allows; when none moves it any
-more, it is the answer. Conflicts are found by leaving constraints out one by one for as long as the
-rest still contradict each other: what remains is needed, every part of it. If that is more than a
-few, it is seen whether fewer would do.
+Each constraint moves a candidate moment forward to the next instant that it allows; when none of
+them moves it any more, it is the answer. Conflicts are found by leaving out constraints one by one
+for as long as the rest still contradict each other: what remains is needed, every part of it. If
+more than a few remain, small subsets are tried as well.
 """
 
 from __future__ import annotations
@@ -28,29 +29,33 @@ from lasthop.decision.reasons import Code, Reason, because
 from lasthop.errors import Contradiction, InvalidRequest, TooLarge
 
 MAX_CONSTRAINTS = 16
-"""For one message. A proof that nothing fits looks at a year of days for each of them."""
+"""Most constraints of one message. To prove that no moment fits, a year of days is looked at for
+each of them."""
 
 FEW = 2
-"""Every set of so many is looked at for a smaller conflict than the one that was found: of sixteen
-constraints there are 120 pairs. Larger ones only have no part that is to spare."""
+"""All subsets up to this size are tried for a smaller conflict than the one that was found: of
+sixteen constraints there are 120 pairs. A larger conflict may not be the smallest, but none of its
+parts can be spared."""
 
 HORIZON: Micros = 400 * DAY
-"""Quiet hours repeat weekly, and zones change their clocks yearly: what leaves no moment in a year
-and a month leaves none."""
+"""How far ahead a moment is looked for. Quiet hours repeat weekly, and zones change their clocks
+yearly: constraints that leave no moment in a year and a month leave none at all."""
 
 HORIZON_OF_ONE_ZONE: Micros = 15 * DAY
-"""In a single zone a free stretch comes weekly; a change of the clock can hide one of them."""
+"""How far ahead a moment is looked for in a single zone. A free moment comes weekly there, and a
+change of the clock can hide one of them."""
 
 
 class Slot(msgspec.Struct, frozen=True):
-    """The first moment that all constraints allow, and what moved it there from `now`."""
+    """The first moment that all constraints allow, with the constraints that moved it there from
+    `now`."""
 
     at: Micros
     reasons: tuple[Reason, ...] = ()
 
 
 class Unsatisfiable(msgspec.Struct, frozen=True):
-    """No moment fits. Leave out any one of `conflict`, and one does."""
+    """The answer that no moment fits. Without any one constraint of `conflict`, a moment does."""
 
     conflict: tuple[Constraint, ...]
 
@@ -62,14 +67,14 @@ class Unsatisfiable(msgspec.Struct, frozen=True):
         return because(Code.CONFLICT, names="; ".join(self.names))
 
     def error(self) -> Contradiction:
-        """The same as an answer to who asked for it."""
+        """Return the conflict as the error that the publisher gets."""
         return Contradiction("no moment satisfies all constraints", conflict=self.names)
 
 
 def earliest(
     constraints: Sequence[Constraint], now: Micros, *, rank: float = 0.0
 ) -> Slot | Unsatisfiable:
-    """The first moment from `now` on at which a message of this rank may be delivered."""
+    """Return the first moment from `now` on at which a message of this rank may be delivered."""
     check_instant("now", now)
     if len(constraints) > MAX_CONSTRAINTS:
         raise TooLarge("too many constraints", constraints=len(constraints), most=MAX_CONSTRAINTS)
@@ -87,11 +92,12 @@ def first_moment(
     rank: float,
     moved: dict[int, Micros] | None = None,
 ) -> Micros | None:
-    """The same as a bare instant, `None` if there is none; `moved` learns who moved it where."""
+    """Return the first moment that all constraints allow, or `None`. `moved` gets the index of each
+    constraint that moved the moment, with the instant to which it moved it."""
     at = _pass(constraints, now, rank, moved)
     if at is None:
         return None
-    # What holds from some instant on has had its say: only quiet hours come again.
+    # Constraints that hold from some instant on have been applied now: only quiet hours come again.
     zones = {c.zone for c in constraints if isinstance(c, QuietHours)}
     end = min(at + (HORIZON if len(zones) > 1 else HORIZON_OF_ONE_ZONE), LAST_INSTANT)
     while at <= end:
@@ -105,7 +111,8 @@ def first_moment(
 def _pass(
     constraints: Iterable[Constraint], at: Micros, rank: float, moved: dict[int, Micros] | None
 ) -> Micros | None:
-    """Let each constraint move the moment forward once."""
+    """Let each constraint move the moment forward once; return None if a constraint allows no later
+    one."""
     for index, constraint in enumerate(constraints):
         later = constraint.next(at, rank)
         if later is None:
@@ -117,8 +124,8 @@ def _pass(
 
 
 def conflict(constraints: Sequence[Constraint], now: Micros, *, rank: float) -> list[Constraint]:
-    """A smallest subset that allows no moment; if it takes more than a few constraints, one of
-    which no proper subset does the same."""
+    """Return a smallest subset of constraints that allows no moment; if it has more than `FEW`
+    members, one of which no proper subset allows none."""
     needed = _needed(constraints, now, rank)
     for size in range(1, min(len(needed), FEW + 1)):
         for some in combinations(constraints, size):
@@ -128,7 +135,8 @@ def conflict(constraints: Sequence[Constraint], now: Micros, *, rank: float) -> 
 
 
 def _needed(constraints: Sequence[Constraint], now: Micros, rank: float) -> list[Constraint]:
-    """What is left when everything is left out that can be."""
+    """Return the constraints that remain after leaving out every one that the conflict does not
+    need."""
     needed = list(constraints)
     index = 0
     while index < len(needed):
@@ -141,7 +149,7 @@ def _needed(constraints: Sequence[Constraint], now: Micros, rank: float) -> list
 
 
 class Timed(Protocol):
-    """A message, or the wish to send one: what its publisher says of the time."""
+    """A message or a submission, as far as its publisher says something about its time."""
 
     @property
     def deliver_after(self) -> Micros | None: ...
@@ -154,7 +162,8 @@ class Timed(Protocol):
 
 
 def constraints_of(message: Timed, *, since: Micros, now: Micros) -> list[Constraint]:
-    """What the publisher asked for; the device's own constraints are added to it.
+    """Return the publisher's constraints on a message; the device's own are added by its
+    preferences.
 
     A delay tolerance that is over was used up by the device's absence, which nobody chose: now is
     still a good moment, and no later one is.
@@ -171,7 +180,7 @@ def constraints_of(message: Timed, *, since: Micros, now: Micros) -> list[Constr
 
 
 class CapCounter(msgspec.Struct):
-    """Counts what was sent under a cap; who waits goes by rank, the best first."""
+    """Counts the messages sent under a cap in the present period; waiting messages go by rank."""
 
     limit: int
     period: Period
@@ -185,17 +194,18 @@ class CapCounter(msgspec.Struct):
             raise InvalidRequest("a cap cannot be negative", limit=self.limit)
 
     def record(self, now: Micros) -> None:
-        """One was sent."""
+        """Count a message that was sent under the cap."""
         self._turn(now)
         self.sent += 1
 
     def withdraw(self, now: Micros) -> None:
-        """One that was recorded did not leave after all; in a new period that is forgotten."""
+        """Take back the count of a message that did not leave after all; a new period has forgotten
+        it."""
         self._turn(now)
         self.sent = max(0, self.sent - 1)
 
     def constraint(self, now: Micros) -> FrequencyCap:
-        """The constraint of whoever is next."""
+        """Return the constraint for the next message under the cap."""
         self._turn(now)
         return FrequencyCap(self.limit, self.period, self.zone, now, self.sent)
 

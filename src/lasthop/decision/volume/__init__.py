@@ -1,1 +1,1 @@
-"""What of a topic reaches a device: Rank and Expiration against Max and Threshold."""
+"""Which events of a ranked topic reach a device: Rank and Expiration against Max and Threshold."""

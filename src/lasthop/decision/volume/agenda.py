@@ -1,4 +1,5 @@
-"""When a topic may show something unasked: its quiet hours, its times of the day, its daily Max."""
+"""When a topic may show something unasked: its quiet hours, its times of the day, its daily
+maximum."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from lasthop.decision.volume.times_of_day import next_of
 
 
 class Agenda:
-    """Follows one subscription through the day."""
+    """Says for one subscription, through the day, whether events may be shown unasked."""
 
     def __init__(self, subscription: Subscription, now: Micros) -> None:
         self._subscription = subscription
@@ -22,27 +23,27 @@ class Agenda:
         self._quiet = False
         self._muted = False
         self.open = False
-        """Whether an arrival is shown at once."""
+        """Whether an arriving event is shown at once."""
         self.due = False
-        """A time of the day has come and nothing has been shown for it yet."""
+        """Whether a time of the day has come for which nothing has been shown yet."""
         self.next_change: Micros | None = None
-        """When the answers may be different."""
+        """When `open` or `due` may change by time alone; None: never."""
         self._day: date | None = None
         self._shown_today = 0
         self._look(now)
 
     @property
     def catching_up(self) -> bool:
-        """Whether a device in contact is to be shown the best of what waits."""
+        """Whether a device in contact is to be shown the best of the waiting events."""
         return self.open or (self.due and not self._quiet and not self._muted)
 
     def mute(self, quiet: bool) -> None:
-        """The user's context asks for quiet, or no longer."""
+        """Silence the topic because of the user's context, or end that."""
         self._muted = quiet
         self._decide()
 
     def turn(self, now: Micros) -> bool:
-        """Time has passed; whether it is now the moment for a catch-up."""
+        """Note that time has passed; return whether it is now the moment for a catch-up."""
         if self.next_change is None or now < self.next_change:
             return False
         s = self._subscription
@@ -53,7 +54,7 @@ class Agenda:
         return self.catching_up and not was_open
 
     def allowance(self, now: Micros) -> int | None:
-        """How many a catch-up may show; `None`: no limit."""
+        """Return how many events a catch-up may show; `None`: no limit."""
         s = self._subscription
         if s.max_per_day is None:
             return s.max
@@ -62,7 +63,8 @@ class Agenda:
         return left if s.max is None else min(left, s.max)
 
     def shown(self, count: int, now: Micros) -> None:
-        """So many were shown unasked; what interrupts counts, and is never held up by it."""
+        """Count events that were shown unasked; events that interrupt count too, but are never held
+        up."""
         s = self._subscription
         if s.max_per_day is not None:
             today = local(now, self._zone).date()
@@ -71,14 +73,15 @@ class Agenda:
             self._shown_today += count
 
     def state(self) -> AgendaState:
-        """Where it is, as plain values."""
+        """Return the state of the agenda as plain values."""
         day = None if self._day is None else self._day.toordinal()
         return AgendaState(
             self._quiet, self._muted, self.due, self.next_change, day, self._shown_today
         )
 
     def resume(self, state: AgendaState) -> None:
-        """Go on from there: a time that passed meanwhile is noticed by the next `turn`."""
+        """Continue from a stored state; the next `turn` notices a time that has passed
+        meanwhile."""
         self._quiet = state.quiet
         self._muted = state.muted
         self.due = state.due
@@ -88,7 +91,7 @@ class Agenda:
         self._decide()
 
     def _look(self, now: Micros) -> None:
-        """See whether it is quiet, and when to look again."""
+        """Find out whether it is quiet now, and when to look again."""
         s = self._subscription
         changes = [next_of(s.times, self._zone, now)] if s.times else []
         if s.quiet is not None:

@@ -1,8 +1,8 @@
 """Subscriptions that follow the user: rules from a device's context to topics.
 
 A rule applies while the context meets its conditions: traffic news only at home. Names in braces
-are filled in from the context: traffic news of whatever city the device is in. Every update of the
-context is compared with what is subscribed, and only the difference is done.
+are filled in from the context: traffic news of the city that the device is in. Every update of the
+context is compared with the present subscriptions, and only the difference is done.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from typing import NamedTuple
 from lasthop.decision.volume.subscription import Subscription
 
 SEPARATORS = frozenset("./*# ")
-"""What a topic's name means something by."""
+"""Characters that have a meaning in the name of a topic."""
 
 Conditions = Mapping[str, frozenset[str]]
-"""For every name that matters, the values that will do."""
+"""The accepted values, for every name of the context that a condition mentions."""
 
 
 class Subscribe(NamedTuple):
-    """From now on, with these wishes; also if only the wishes are new."""
+    """Subscribe the device to the topic with this subscription, or replace the one it has."""
 
     topic: str
     subscription: Subscription
 
 
 class Unsubscribe(NamedTuple):
-    """No longer."""
+    """End the device's subscription to the topic."""
 
     topic: str
 
 
 class Mute(NamedTuple):
-    """The topic goes quiet, or is heard again."""
+    """Silence the topic, or end its silence."""
 
     topic: str
     quiet: bool
@@ -46,15 +46,15 @@ Change = Subscribe | Unsubscribe | Mute
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """What to subscribe to, and when."""
+    """A subscription, and the context in which the device has it."""
 
     topic: str
-    """`traffic/{city}`: names in braces are those of the context."""
+    """The topic, such as `traffic/{city}`: names in braces are filled in from the context."""
     subscription: Subscription
     when: Conditions = field(default_factory=dict)
-    """No conditions: always."""
+    """The context in which the rule applies; without conditions it always applies."""
     quiet_when: Conditions | None = None
-    """In which context the topic is muted (a meeting); never, if there is none."""
+    """The context in which the topic is muted, such as a meeting; None: never."""
 
     def __post_init__(self) -> None:
         for _, name, form, conversion in Formatter().parse(self.topic):
@@ -62,7 +62,7 @@ class Rule:
                 raise ValueError(f"{{{name}}} in a topic is not the plain name of a context value")
 
     def topic_in(self, context: Mapping[str, str]) -> str | None:
-        """The topic that the rule means here; none if it does not apply."""
+        """Return the topic that the rule means in this context; None if the rule does not apply."""
         if not meets(context, self.when):
             return None
         parts = []
@@ -70,7 +70,7 @@ class Rule:
             parts.append(text)
             if name is not None:
                 value = context.get(name, "")
-                # A device fills in a level of a name; it does not get to write the name.
+                # A device's context fills in one level of the topic's name; it must not add levels.
                 if not value or set(value) & SEPARATORS or not value.isprintable():
                     return None
                 parts.append(value)
@@ -78,20 +78,20 @@ class Rule:
 
 
 def meets(context: Mapping[str, str], conditions: Conditions) -> bool:
-    """Whether every condition holds."""
+    """Return whether the context meets every condition."""
     return all(context.get(name) in values for name, values in conditions.items())
 
 
 class ContextRules:
-    """One device's rules, and what they have subscribed it to."""
+    """The rules of one device, and the subscriptions that they have made."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self._rules = tuple(rules)
         self._topics: dict[str, tuple[Subscription, bool]] = {}
 
     def update(self, context: Mapping[str, str]) -> list[Change]:
-        """The device is somewhere else, or busy, or not: what changes. The first rule that means
-        a topic decides about it."""
+        """Return what changes in the new context of the device. If several rules mean one topic,
+        the first decides about it."""
         wanted: dict[str, tuple[Subscription, bool]] = {}
         for rule in self._rules:
             topic = rule.topic_in(context)

@@ -1,7 +1,7 @@
-"""The device's side of a feed: unread events, best first, and what the gateway has yet to hear.
+"""The device's side of a feed: unread events, best first, and reads that are yet to be reported.
 
-The gateway decides while there is contact. Without it the user reads the best of what is here, and
-the next contact reports that.
+The gateway decides while there is contact. Without contact the user reads the best of what the
+device holds, and the next contact reports that read.
 """
 
 from __future__ import annotations
@@ -15,38 +15,39 @@ from lasthop.decision.volume.inputs import NOTHING_NEW, ContactUp, Held, Offline
 from lasthop.decision.volume.ranking import SWEEP, Deadlines, Ranking
 
 HERE: Final = 1
-"""The number of the ranking."""
+"""The number of the device's only ranking, for `Ranked.home`."""
 
 
 class DeviceQueue:
-    """One topic on one device."""
+    """The unread events of one topic on one device, best first."""
 
     def __init__(self, *, max_per_read: int | None = None) -> None:
         self._max = max_per_read
         self._unread: dict[int, Ranked] = {}
         self._ranking: Ranking[Ranked] = Ranking(HERE)
         self._aside: list[Ranked] = []
-        """What the last question named does not count: most of it is about to be shown."""
+        """Events that the last question named: they are not in the ranking, since most are about to
+        be shown."""
         self._expiries: Deadlines[Ranked] = Deadlines()
-        """Some may be over."""
+        """Unread events by expiration; some of them may have left the queue already."""
         self._strays = 0
-        """How many have moved on since the ranking was swept."""
+        """How many events have left the queue since the ranking was last swept."""
         self.received = 0
-        """How many have come in so far."""
+        """How many events have come in so far."""
         self.reads: list[OfflineRead] = []
-        """What the gateway has yet to hear of."""
+        """Reads without contact that the gateway has yet to be told of."""
 
     def __len__(self) -> int:
         return len(self._unread)
 
     def forward(self, effect: Forward, *, rank: float, expires_at: Micros | None) -> None:
-        """An event has come in; the gateway says who makes room for it."""
+        """Add an event that came in, in place of the one that the gateway named, if any."""
         if effect.instead_of is not None:
             self.forget(effect.instead_of)
         self.add(effect.key, rank, NEVER if expires_at is None else expires_at)
 
     def add(self, key: int, rank: float, expires_at: Micros) -> None:
-        """An event has come in."""
+        """Add an event that came in; it replaces an unread one with the same key."""
         unread = self._unread
         self.received = order = self.received + 1
         event = new_ranked(key, rank, expires_at, order)
@@ -59,7 +60,7 @@ class DeviceQueue:
             self._expiries.push(event, unread)
 
     def forget(self, key: int) -> None:
-        """An event is no longer here, if it was."""
+        """Remove an event from the queue, if it is there."""
         event = self._unread.pop(key, None)
         if event is not None:
             event.home = 0
@@ -69,25 +70,25 @@ class DeviceQueue:
                 self._ranking.sweep()
 
     def limit(self, max_per_read: int | None) -> None:
-        """Show at most so many in one read from now on."""
+        """Change how many events one read shows at most; None: all."""
         self._max = max_per_read
 
     def all(self) -> list[Held]:
-        """Everything that is unread, in no particular order."""
+        """Return every unread event, in no particular order."""
         return [held(event) for event in self._unread.values()]
 
     def show(self, effect: Show) -> tuple[int, ...]:
-        """The user sees these now."""
+        """Remove events that are shown to the user now; return their keys, best first."""
         for key in effect.keys:
             self.forget(key)
         return effect.keys
 
     def retract(self, effect: Retract) -> None:
-        """An event is gone, as if it had never come."""
+        """Remove an event that the gateway has retracted."""
         self.forget(effect.key)
 
     def rerank(self, effect: Rerank) -> None:
-        """An event is worth more or less than it was."""
+        """Give an unread event another rank."""
         key, unread = effect.key, self._unread
         before = unread.get(key)
         if before is not None:
@@ -98,17 +99,18 @@ class DeviceQueue:
                 self._expiries.push(event, unread)
 
     def count(self, now: Micros) -> int:
-        """How many are unread."""
+        """Return how many unread events have not expired."""
         self._expire(now)
         return len(self._unread)
 
     def ask(self, wanted: int | None, now: Micros) -> Read:
-        """What to ask the gateway when the user looks and there is contact."""
+        """Return what to ask the gateway when the user looks and there is contact."""
         best = self._aside = self._take_best(wanted, now)
         return Read(wanted, len(self._unread), tuple([held(event) for event in best]))
 
     def read_offline(self, wanted: int | None, now: Micros) -> tuple[int, ...]:
-        """Show the user the best of what is here."""
+        """Remove the best events and note the read, when the user looks without contact; return
+        their keys."""
         keys: list[int] = []
         for event in self._take_best(wanted, now):
             keys.append(event.key)
@@ -118,7 +120,7 @@ class DeviceQueue:
         return shown
 
     def contact(self) -> ContactUp:
-        """There is contact again: what the gateway could not see."""
+        """Return what to report to the gateway at a new contact, and forget it here."""
         if not self.reads:
             return NOTHING_NEW
         reads, self.reads = tuple(self.reads), []
@@ -130,7 +132,7 @@ class DeviceQueue:
                 self.forget(expired.key)
 
     def _take_best(self, wanted: int | None, now: Micros) -> list[Ranked]:
-        """The best of all, which then do not count."""
+        """Take the best events out of the ranking; they stay unread until they are shown."""
         self._expire(now)
         unread, ranking = self._unread, self._ranking
         for event in self._aside:
@@ -142,6 +144,6 @@ class DeviceQueue:
 
 
 def held(event: Ranked) -> Held:
-    """As the gateway is told of it."""
+    """Return the event as the gateway is told of it."""
     expires_at = None if event.expires_at == NEVER else event.expires_at
     return Held(event.key, event.rank, expires_at)

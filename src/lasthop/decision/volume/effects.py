@@ -1,4 +1,4 @@
-"""Everything that a feed wants done, each with its reason."""
+"""Effects of a feed: everything that it wants done, each with its reason."""
 
 from __future__ import annotations
 
@@ -11,39 +11,40 @@ class Forward(msgspec.Struct, frozen=True, gc=False):
     key: int
     reason: str
     instead_of: int | None = None
-    """The unread event that the device drops for it: its storage is full."""
+    """The unread event that the device drops for this one because its storage is full; None:
+    none."""
 
 
 class Show(msgspec.Struct, frozen=True, gc=False):
-    """These go to the user now, best first; they leave the device's queue."""
+    """Show these events to the user now, best first; they leave the device's queue."""
 
     keys: tuple[int, ...]
     reason: str
 
 
 class Retract(msgspec.Struct, frozen=True, gc=False):
-    """The device forgets the event, unread."""
+    """Let the device forget an unread event."""
 
     key: int
     reason: str
 
 
 class Rerank(msgspec.Struct, frozen=True, gc=False):
-    """The device holds the event and learns its new rank."""
+    """Tell the device the new rank of an event that it holds."""
 
     key: int
     rank: float
 
 
 class Hold(msgspec.Struct, frozen=True, gc=False):
-    """The event stays at the gateway for now."""
+    """Keep the event at the gateway for now."""
 
     key: int
     reason: str
 
 
 class Drop(msgspec.Struct, frozen=True, gc=False):
-    """The event's time at the gateway is over, and the device never got it."""
+    """Give up an event at the gateway that the device never got."""
 
     key: int
     reason: str

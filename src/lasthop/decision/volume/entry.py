@@ -1,4 +1,4 @@
-"""One event as a feed knows it, and as a device does."""
+"""One event of a ranked topic, as a feed at the gateway holds it and as a device does."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from typing import Final
 from lasthop.clock import Micros
 
 NEVER: Final[Micros] = (1 << 62) - 1
-"""When an event without expiration expires: the largest number that the compiled build can do
-without an object."""
+"""The expiration of an event that never expires: the largest number that the compiled build can
+hold without an object."""
 
 
 class Place(Enum):
-    """Where an event is."""
+    """Where an event of a feed is: at the gateway or on the device."""
 
     DELAYED = "delayed"
-    """At the gateway, until it is old enough to be trusted with its rank."""
+    """At the gateway, until the event is old enough for its rank to be trusted."""
     PREFETCH = "prefetch"
-    """At the gateway, and may go when there is room."""
+    """At the gateway; the event is sent ahead when there is room."""
     HOLDING = "holding"
-    """At the gateway, for a read to ask for."""
+    """At the gateway, until a read asks for the event."""
     BELOW = "below"
-    """At the gateway, ranked below Threshold."""
+    """At the gateway, because the event ranks below Threshold."""
     DEVICE = "device"
-    """On the device, unread."""
+    """On the device, as an unread event."""
     ENDED = "ended"
 
 
 BELOW: Final = Place.BELOW.value
-"""Where an event begins."""
+"""The place in which a new event begins."""
 
 
 class Ranked:
-    """An event among others. What heaps sort by never changes: with another rank it is another
-    object."""
+    """An event in a ranking. The values that heaps sort by never change: an event with another rank
+    is another object."""
 
     __slots__ = ("expires_at", "home", "key", "order", "rank")
 
@@ -42,31 +42,34 @@ class Ranked:
     rank: float
     expires_at: Micros
     order: int
-    """Among equal ranks the lower comes first."""
+    """The position among events of equal rank: the lower comes first."""
     home: int
-    """The number of the ranking that it counts in; 0 for none. Other rankings may still have it and
-    skip it."""
+    """The number of the ranking that the event counts in; 0 for none. Other rankings may still
+    contain the event, and skip it."""
 
     def __lt__(self, other: Ranked) -> bool:
-        """Only asked of objects that stand for one event at one rank: either may come first."""
+        """Return False: only asked of two objects for one event at one rank, so either may come
+        first."""
         return False
 
 
 class Entry(Ranked):
-    """One event that is not over, at the gateway."""
+    """One event at the gateway that is neither read nor expired."""
 
     __slots__ = ("arrived_at", "due", "place", "reason")
 
     arrived_at: Micros
     due: Micros
-    """When a delayed one may go."""
+    """When a delayed event may go to the device."""
     place: str
-    """The value of its `Place`: what is numbers and strings needs no garbage collection."""
+    """The value of the event's `Place`: an object of numbers and strings needs no garbage
+    collection."""
     reason: str
-    """Why it is where it is."""
+    """The reason why the event is in this place."""
 
     def reranked(self, rank: float) -> Entry:
-        """The same event at another rank, in the same place; this one has ended."""
+        """Return the same event at another rank, in the same place; the present object has
+        ended."""
         entry = new_entry(self.key, rank, self.expires_at, self.arrived_at)
         entry.due, entry.place, entry.reason = self.due, self.place, self.reason
         self.home = 0
@@ -74,12 +77,12 @@ class Entry(Ranked):
         return entry
 
 
-# Functions and not constructors: for every event one is made here and one on the device, and the
-# compiled build makes what has no constructor without putting all this into Python's objects.
+# These are functions and not constructors because one object is made here for every event and one
+# on the device: the compiled build fills an object without a constructor from C values directly.
 
 
 def new_ranked(key: int, rank: float, expires_at: Micros, order: int) -> Ranked:
-    """An event that counts nowhere yet."""
+    """Return a new event that counts in no ranking yet."""
     event = Ranked.__new__(Ranked)
     event.key = key
     event.rank = rank
@@ -90,9 +93,9 @@ def new_ranked(key: int, rank: float, expires_at: Micros, order: int) -> Ranked:
 
 
 def new_entry(key: int, rank: float, expires_at: Micros, arrived_at: Micros) -> Entry:
-    """An event that is nowhere yet."""
+    """Return a new event at the gateway that counts in no ranking yet."""
     entry = Entry.__new__(Entry)
-    entry.key = entry.order = key  # Keys grow with time, so they tell who came first.
+    entry.key = entry.order = key  # Keys grow with time, so they say which came first.
     entry.rank = rank
     entry.expires_at = expires_at
     entry.home = 0
@@ -104,7 +107,7 @@ def new_entry(key: int, rank: float, expires_at: Micros, arrived_at: Micros) -> 
 
 
 def better(one: Entry | None, other: Entry | None) -> Entry | None:
-    """Which of them is to be read first."""
+    """Return the one of two events that is to be read first; either may be missing."""
     if one is None:
         return other
     if other is None or one.rank > other.rank:

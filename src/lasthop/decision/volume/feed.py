@@ -1,11 +1,12 @@
 """What the gateway holds of one topic for one device, and what it knows the device to hold.
 
 A feed takes inputs and the time, and says what is to be done: figure 7 of the last-hop paper as a
-state machine. It decides which events are the best and what a read or a catch-up shows; how much
-goes to the device before anybody asks is its policy's to say.
+state machine. It decides which events are the best and what a read or a catch-up shows; its policy
+decides how much goes to the device before the user asks.
 
 An event counts as on the device from the moment its `Forward` is returned. The hop delivers it
-exactly once; if a session is lost for good, the next `ContactUp` names what fell with it.
+exactly once; if a session is lost for good, the next `ContactUp` names the events that were lost
+with it.
 """
 
 from __future__ import annotations
@@ -68,7 +69,8 @@ ENDED: Final = Place.ENDED.value
 
 
 class Feed:
-    """One (device, topic) subscription."""
+    """The state of one subscription to a ranked topic: the events, where they are, and what to do
+    next."""
 
     def __init__(self, subscription: Subscription, policy: Policy, *, now: Micros = 0) -> None:
         self._subscription = subscription
@@ -82,22 +84,24 @@ class Feed:
         self._quota = self._holdings.retention
         self._in_contact = False
         self._strangers = 0
-        """Events on the device that nobody here knows."""
+        """Number of events on the device that the gateway does not know."""
         self._delays: list[tuple[Micros, int, Entry]] = []
         self._news: dict[int, float | None] = {}
-        """What the device is to learn on contact: a new rank, or that an event is retracted."""
+        """What the device is to be told at the next contact: an event's new rank, or None for a
+        retraction."""
         self._noted = Noted()
         self.due: Micros = self._next_due()
-        """Nothing happens by itself before this moment."""
+        """When something is due by time alone; nothing happens by itself before."""
 
     def take(self, given: Input, now: Micros) -> list[Effect]:
-        """Something has happened: what is to be done."""
+        """Take an input and return what is to be done."""
         self.tell(given, now, self._noted)
         return self._noted.take()
 
     def tell(self, given: Input, now: Micros, out: Outlet) -> None:
-        """Something has happened: let it be done."""
-        # By frequency. Structs make isinstance ask their metaclass, which takes longer.
+        """Take an input and tell `out` what is to be done."""
+        # The most frequent inputs come first. With structs, isinstance asks the metaclass and takes
+        # longer.
         if type(given) is Arrived:
             self.arrive(given.key, given.rank, given.expires_at, now, out)
             return
@@ -132,12 +136,12 @@ class Feed:
         if self._quota is not None:
             self._keep_quota(self._quota, out)
 
-    # What happens most, without an object that stands for it.
+    # The most frequent inputs can also be given directly, without an object for them.
 
     def arrive(
         self, key: int, rank: float, expires_at: Micros | None, now: Micros, out: Outlet
     ) -> None:
-        """The topic has a new event, or a known one with another rank."""
+        """Take a new event of the topic, or a known event with another rank."""
         if now >= self.due:
             self._pass_time(now, out)
         holdings = self._holdings
@@ -163,7 +167,8 @@ class Feed:
             self._keep_quota(self._quota, out)
 
     def contact_up(self, given: ContactUp, now: Micros, out: Outlet) -> None:
-        """The device is back."""
+        """Note that the device is in contact, and what it reports; send and show what has been
+        waiting."""
         if now >= self.due:
             self._pass_time(now, out)
         self._in_contact = True
@@ -188,7 +193,7 @@ class Feed:
             self._keep_quota(self._quota, out)
 
     def contact_down(self, now: Micros, out: Outlet) -> None:
-        """The device is out of reach."""
+        """Note that the device is out of contact."""
         if now >= self.due:
             self._pass_time(now, out)
         self._in_contact = False
@@ -217,7 +222,7 @@ class Feed:
         return due if change is None or due < change else change
 
     def next_wake(self) -> Micros | None:
-        """When to be woken, if nothing else happens before."""
+        """Return when to wake the feed if nothing else happens before; None: never."""
         if self.due == NEVER:
             return None
         holdings = self._holdings
@@ -232,25 +237,25 @@ class Feed:
         return wake
 
     def why(self, key: int) -> str:
-        """Why an event is where it is."""
+        """Return the reason why an event is where it is."""
         entry = self._holdings.entries.get(key)
         if entry is not None:
             return entry.reason
         return OVER if key in self._holdings.over else UNKNOWN
 
-    # For a feed that outlives its process.
+    # For a feed that is kept in a store.
 
     def track(self) -> None:
-        """Note from now on which events change."""
+        """Begin to note which events change."""
         self._holdings.moved = {}
 
     def moved(self) -> set[int]:
-        """The events that have changed since the last time."""
+        """Return the keys of the events that have changed since the last call."""
         moved, self._holdings.moved = self._holdings.moved or {}, {}
         return set(moved)
 
     def entry(self, key: int) -> EntryState | None:
-        """An event that is not over, as plain values."""
+        """Return the state of an event as plain values; None if it is over."""
         e = self._holdings.entries.get(key)
         if e is None:
             return None
@@ -258,7 +263,7 @@ class Feed:
         return EntryState(e.key, e.rank, expires_at, e.arrived_at, Place(e.place), e.due)
 
     def state(self) -> FeedState:
-        """What it knows besides its events."""
+        """Return the state of the feed as plain values, without its events."""
         storage = self._holdings.storage
         return FeedState(
             self._agenda.state(),
@@ -268,14 +273,14 @@ class Feed:
         )
 
     def resume(self, state: FeedState, entries: Iterable[EntryState]) -> None:
-        """Go on after a restart, out of contact."""
+        """Continue from a stored state after a restart, out of contact."""
         self._agenda.resume(state.agenda)
         self._strangers = state.strangers
         self._news = dict(state.news)
         for entry_state in entries:
             entry = self._holdings.readmit(entry_state)
             if entry.place == DEVICE and entry.rank < self._threshold:
-                # The device has yet to hear that it counts no longer.
+                # The device is yet to be told that the event fell below Threshold.
                 self._holdings.rerank(entry, entry.rank, counts=False)
             elif entry.place == DELAYED:
                 self._await(entry)
@@ -285,35 +290,35 @@ class Feed:
 
     @property
     def in_contact(self) -> bool:
-        """Whether the device is there."""
+        """Whether the device is in contact now."""
         return self._in_contact
 
     @property
     def unread_there(self) -> int:
-        """How many the device holds unread, as far as is known here."""
+        """How many unread events the device holds, as far as the gateway knows."""
         return self._holdings.on_device
 
     def on_device(self) -> list[int]:
-        """What the device holds unread, as far as is known here."""
+        """Return the keys of the unread events on the device, as far as the gateway knows."""
         return [key for key, entry in self._holdings.entries.items() if entry.place == DEVICE]
 
     def place(self, key: int) -> Place:
-        """Where an event is; one that is over, or was never here, has ended."""
+        """Return where an event is; one that is over or was never here has ended."""
         entry = self._holdings.entries.get(key)
         return Place.ENDED if entry is None else Place(entry.place)
 
     def ranks(self) -> list[tuple[float, Place]]:
-        """What every event that is not over is worth, and where it is."""
+        """Return rank and place of every event that is not over."""
         return [(entry.rank, Place(entry.place)) for entry in self._holdings.entries.values()]
 
     def entries(self) -> list[int]:
-        """Every event that is not over."""
+        """Return the keys of all events that are not over."""
         return list(self._holdings.entries)
 
     def follow(self, policy: Policy) -> None:
-        """Another policy decides from now on."""
+        """Let another policy decide from now on."""
         self._policy = policy
-        # What a policy leaves as it is need not be asked for every event.
+        # Methods that the policy does not override need not be called for every event.
         kind = type(policy)
         self._delays_some = kind.arrived is not Policy.arrived
         self._limits = kind.room is not Policy.room
@@ -327,11 +332,12 @@ class Feed:
             or kind.rank_fell is not Policy.rank_fell
         )
         self._full = -1
-        """With so many on the device a policy that learns nothing had no room for more: it would
-        say so again."""
+        """The number of events on the device at which a policy that learns nothing had no room;
+        with the same number it has none again. -1: none such is known."""
 
     def _admit(self, entry: Entry, now: Micros, out: Outlet) -> None:
-        """Let an event in that counts: shown at once, sent ahead, or kept for later."""
+        """Let an event in that is at or above Threshold: show it, send it ahead, or keep it for
+        later."""
         delay = 0
         if self._delays_some:
             lifetime = None if entry.expires_at == NEVER else entry.expires_at - now
@@ -353,14 +359,14 @@ class Feed:
             self._send_ahead(now, out)
         elif self._limits and policy.room(on_device=holdings.on_device + self._strangers) <= 0:
             holdings.to_prefetch(entry, ENOUGH)
-        elif self._sends_all and holdings.storage is None:  # Nobody else waits to go.
+        elif self._sends_all and holdings.storage is None:  # No other event waits.
             holdings.to_device(entry, AHEAD)
             out.forward(entry, AHEAD, None)
         else:
             self._send_one(entry, now, out)
 
     def _await(self, entry: Entry) -> None:
-        """It may go when its delay is over."""
+        """Hold an event back until its delay is over."""
         heappush(self._delays, (entry.due, entry.order, entry))
         self.due = min(self.due, entry.due)
 
@@ -391,13 +397,15 @@ class Feed:
         self._send_ahead(now, out)
 
     def _regret(self, key: int, out: Outlet) -> None:
-        """What was shown unasked is better not seen."""
+        """Retract an event that was shown unasked and is now withdrawn or ranked below
+        Threshold."""
         if self._holdings.over.get(key):
             self._holdings.over[key] = False
             self._tell(key, None, out)
 
     def _tell(self, key: int, rank: float | None, out: Outlet) -> None:
-        """Let the device know a new rank, or that an event is gone; later if out of contact."""
+        """Tell the device an event's new rank, or with None to forget it; at the next contact if
+        there is none."""
         if not self._in_contact:
             self._news[key] = rank
             return
@@ -469,7 +477,7 @@ class Feed:
         self._send_ahead(now, out)
 
     def _meet(self, held: Held, now: Micros, out: Outlet) -> None:
-        """The device has something that it does not have, as far as is known here."""
+        """Settle an event that the device reports but is not known to hold."""
         entry = self._holdings.entries.get(held.key)
         if held.key in self._holdings.over:
             out.retract(held.key, OVER)
@@ -481,7 +489,7 @@ class Feed:
             self._keep_there(held, now)
 
     def _keep_there(self, held: Held, now: Micros) -> None:
-        """The device turns out to have it, unread."""
+        """Note that the device holds the event, unread."""
         expires_at = NEVER if held.expires_at is None else held.expires_at
         entry = self._holdings.add(held.key, held.rank, expires_at, now)
         self.due = min(self.due, expires_at)
@@ -508,7 +516,7 @@ class Feed:
                 continue
             counts = held.rank >= self._threshold
             self._keep_there(held, now)
-            # Its rank may have changed while nobody here thought that it mattered.
+            # The rank may have changed while the gateway took the event for read.
             self._tell(held.key, held.rank if counts else None, out)
         self._make_room(out)
 
@@ -518,7 +526,7 @@ class Feed:
         self._send_ahead(now, out)
 
     def _make_room(self, out: Outlet) -> None:
-        """Take back from the device what does not fit there."""
+        """Take back from the device the events that do not fit there."""
         holdings = self._holdings
         while holdings.storage is not None and (worst := holdings.storage.victim()) is not None:
             self._news.pop(worst.key, None)
@@ -540,7 +548,8 @@ class Feed:
         self._agenda.shown(shown, now)
 
     def _deliver(self, limit: int | None, floor: float, reason: str, out: Outlet) -> int:
-        """Show the best of what the gateway and the device hold, and send what is not there."""
+        """Show the best of what gateway and device hold, and send what the device lacks; return how
+        many."""
         keys: list[int] = []
         unasked = reason is not ASKED
         holdings = self._holdings
@@ -560,7 +569,7 @@ class Feed:
         return len(keys)
 
     def _send_ahead(self, now: Micros, out: Outlet) -> None:
-        """Prefetch the best, as far as the policy lets them go."""
+        """Prefetch the best events, as many as the policy has room for."""
         holdings = self._holdings
         prefetch = holdings.prefetch
         waiting = len(prefetch.new) + prefetch.size
@@ -593,7 +602,7 @@ class Feed:
         return self._policy.room(on_device=self._holdings.on_device + self._strangers)
 
     def _send_one(self, entry: Entry, now: Micros, out: Outlet) -> int:
-        """Prefetch this one, if it is worth it; how much room it takes."""
+        """Prefetch the event if it is worth it; return how much of the policy's room it takes."""
         holdings, policy = self._holdings, self._policy
         if self._chooses:
             lifetime = None if entry.expires_at == NEVER else entry.expires_at - now
@@ -632,7 +641,7 @@ class Feed:
             self._end(entry)
 
     def _settle(self, now: Micros, out: Outlet) -> None:
-        """Events that were held back may go now, unless they are elsewhere by now."""
+        """Release events whose delay is over, unless they have moved elsewhere meanwhile."""
         while self._delays and self._delays[0][0] <= now:
             entry = heappop(self._delays)[2]
             if entry.place == DELAYED:

@@ -1,6 +1,7 @@
-"""Where every event of a feed is, at the gateway or on the device, and the best of each place.
+"""Where every event of a feed is, at the gateway or on the device, and the best event of each
+place.
 
-Moves only; why and when is the feed's to decide.
+This module only moves events; the feed decides why and when.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from lasthop.decision.volume.ranking import SWEEP, Deadlines, Ranking
 from lasthop.decision.volume.subscription import Subscription
 
 HISTORY: Final = 4096
-"""Events that are over and still recognised, at least, so that a late change of rank or a repeated
-arrival does not bring them back."""
+"""How many events that are over are still recognised, at least, so that a late change of rank or a
+repeated arrival does not bring them back."""
 
 TOO_LONG: Final = 2 * HISTORY
 PREFETCH: Final = Place.PREFETCH.value
@@ -30,35 +31,37 @@ ENDED: Final = Place.ENDED.value
 TO_GO: Final = 1
 HELD: Final = 2
 THERE: Final = 3
-"""The numbers of the three rankings."""
+"""The numbers of the three rankings, for `Ranked.home`."""
 
 
 class Holdings:
-    """The events of one feed."""
+    """The events of one feed, by place and rank."""
 
     def __init__(self, subscription: Subscription) -> None:
         s = subscription
         self.entries: dict[int, Entry] = {}
-        """Everything that is not over, by key."""
+        """All events that are not over, by key."""
         self.on_device = 0
-        """How many of them the device has."""
+        """How many of the entries are on the device."""
         self.over: dict[int, bool] = {}
-        """Events of the past, oldest first, and whether they were shown unasked."""
+        """Events that are over, oldest first, and whether each was shown unasked and could be
+        retracted."""
         self.newest = 0
-        """The highest key so far: what is above it was never here."""
-        # What a read finds counts in one of these three.
+        """The highest key so far: an event with a higher one was never here."""
+        # An event that a read can find counts in one of these three rankings.
         self.prefetch: Ranking[Entry] = Ranking(TO_GO)
-        """At the gateway, and may go ahead of a read."""
+        """Events at the gateway that may be sent ahead of a read."""
         self._held: Ranking[Entry] = Ranking(HELD)
-        """At the gateway, for reads only."""
+        """Events at the gateway that only a read sends."""
         self._unread: Ranking[Entry] = Ranking(THERE)
-        """On the device."""
+        """Unread events that are on the device."""
         self._strays = 0
-        """How many have moved on since the rankings were swept."""
+        """How many events have left a ranking since the rankings were last swept."""
         self.expiries: Deadlines[Entry] = Deadlines()
-        """Some may be over."""
+        """Events by expiration; some of them may be over already."""
         self.moved: dict[int, Entry] | None = None
-        """What has changed since somebody last looked; only for a feed that is kept in a store."""
+        """Events that have changed since the last call of `Feed.moved`; None for a feed that is not
+        stored."""
         self.retention: Quota | None = None
         self.storage: Quota | None = None
         if s.retention is not None:
@@ -67,7 +70,7 @@ class Holdings:
             self.storage = Quota(s.storage, enough=s.max, threshold=s.threshold)
 
     def add(self, key: int, rank: float, expires_at: Micros, now: Micros) -> Entry:
-        """A new event; it is nowhere yet."""
+        """Add a new event, which is in no ranking yet."""
         entry = self.entries[key] = new_entry(key, rank, expires_at, now)
         if entry.order > self.newest:  # noqa: PLR1730 for every event: without a call
             self.newest = entry.order
@@ -80,7 +83,7 @@ class Holdings:
         return entry
 
     def to_hold(self, entry: Entry, reason: str, place: str = HOLDING) -> None:
-        """Available to reads from now on."""
+        """Move the event to those that only a read sends."""
         entry.place = place
         entry.reason = reason
         self._held.push(entry)
@@ -88,7 +91,7 @@ class Holdings:
             self.moved[entry.key] = entry
 
     def to_prefetch(self, entry: Entry, reason: str) -> None:
-        """Available to reads, and may also go ahead of one."""
+        """Move the event to those that a read or a prefetch sends."""
         entry.place = PREFETCH
         entry.reason = reason
         entry.home = TO_GO
@@ -97,7 +100,7 @@ class Holdings:
             self.moved[entry.key] = entry
 
     def to_device(self, entry: Entry, reason: str) -> None:
-        """It has been forwarded."""
+        """Move the event to the device, after it was forwarded."""
         if self.retention is not None:
             self.retention.discard(entry)
         if self.storage is not None:
@@ -111,7 +114,7 @@ class Holdings:
             self.moved[entry.key] = entry
 
     def to_gateway(self, entry: Entry, *, counts: bool, reason: str) -> None:
-        """The device no longer has it; the gateway still does."""
+        """Move the event back to the gateway, because the device no longer holds it."""
         self.on_device -= 1
         if self.storage is not None:
             self.storage.discard(entry)
@@ -127,8 +130,8 @@ class Holdings:
             self.to_hold(entry, reason)
 
     def rerank(self, entry: Entry, rank: float, *, counts: bool) -> Entry:
-        """Sort it in by its new rank where it is, if it still counts there; from now on, the one
-        that this returns stands for the event."""
+        """Give the event a new rank in its present place, if it still counts there; return the
+        object that stands for the event from now on."""
         quota = self.storage if entry.place == DEVICE else self.retention
         if quota is not None:
             quota.discard(entry)
@@ -150,7 +153,8 @@ class Holdings:
         return entry
 
     def best(self) -> Entry | None:
-        """The best of all that counts, wherever it is."""
+        """Return the best event that counts, at the gateway or on the device; None if there is
+        none."""
         best = self._unread.peek()
         if self.prefetch.new or self.prefetch.size:
             best = better(best, self.prefetch.peek())
@@ -159,12 +163,13 @@ class Holdings:
         return best
 
     def held_by_device(self, key: int) -> Entry | None:
-        """The event of this key, if the device has it."""
+        """Return the event with this key if it is on the device, else None."""
         entry = self.entries.get(key)
         return entry if entry is not None and entry.place == DEVICE else None
 
     def leaves_for(self, entry: Entry) -> Entry | None:
-        """Who makes room on a full device for this event; itself if it is the worst."""
+        """Return the event that must leave a full device for this one; this one itself if it is the
+        worst."""
         if self.storage is None:
             return None
         self.storage.add(entry)
@@ -173,7 +178,7 @@ class Holdings:
         return evicted
 
     def end(self, entry: Entry, unasked: bool = False) -> None:
-        """An event is over: read, expired, evicted or withdrawn."""
+        """End an event: it was read, expired, evicted or withdrawn."""
         key = entry.key
         del self.entries[key]
         if entry.place == DEVICE:
@@ -188,16 +193,17 @@ class Holdings:
         if self._strays > 2 * len(self.entries) + SWEEP:
             self._sweep()
         if self.moved is not None:
-            # Whoever keeps it in a store knows what is over, and asks about nothing that is.
+            # A stored feed knows from its store which events are over, so it need not remember them
+            # here.
             self.moved[key] = entry
             return
         self.over[key] = unasked
-        if len(self.over) >= TOO_LONG:  # Many at once: to find the oldest takes a search.
+        if len(self.over) >= TOO_LONG:  # Drop many at once: finding the oldest takes a search.
             for oldest in list(islice(self.over, HISTORY)):
                 del self.over[oldest]
 
     def _moved_on(self) -> None:
-        """Something in a ranking counts no longer where it is."""
+        """Count an event that has left its ranking, and sweep the rankings when there are many."""
         self._strays += 1
         if self._strays > 2 * len(self.entries) + SWEEP:
             self._sweep()
@@ -208,7 +214,7 @@ class Holdings:
             ranking.sweep()
 
     def resize_storage(self, limit: int | None, subscription: Subscription) -> None:
-        """The device has room for another number of unread events."""
+        """Change how many unread events the device has room for; None: any number."""
         self.storage = None
         if limit is not None:
             self.storage = Quota(limit, enough=subscription.max, threshold=subscription.threshold)
@@ -217,7 +223,7 @@ class Holdings:
                     self.storage.add(entry)
 
     def readmit(self, state: EntryState) -> Entry:
-        """Put an event back where it was before a restart."""
+        """Put a stored event back into its place after a restart."""
         expires_at = NEVER if state.expires_at is None else state.expires_at
         entry = self.add(state.key, state.rank, expires_at, state.arrived_at)
         place = state.place
@@ -231,11 +237,11 @@ class Holdings:
         return entry
 
     def revive(self, key: int) -> None:
-        """It was taken for over, and is not."""
+        """Forget that an event is over: it is still unread on the device."""
         self.over.pop(key, None)
 
     def next_expired(self, now: Micros) -> Entry | None:
-        """One of those whose time has come."""
+        """Return an event that has expired and is not over yet; None if there is none."""
         while (entry := self.expiries.take(now)) is not None:
             if entry.place != ENDED:
                 return entry

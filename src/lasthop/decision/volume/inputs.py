@@ -1,4 +1,5 @@
-"""Everything that a feed is told, as values: what is logged of them is enough to replay it."""
+"""Inputs of a feed: everything it is told, as values, so that a log of them is enough for a
+replay."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from lasthop.clock import Micros
 
 
 class Arrived(msgspec.Struct, frozen=True, gc=False):
-    """The topic has a new event, or a known one with another rank."""
+    """The topic has a new event, or a known event with another rank."""
 
     key: int
     rank: float
@@ -16,7 +17,7 @@ class Arrived(msgspec.Struct, frozen=True, gc=False):
 
 
 class RankChanged(msgspec.Struct, frozen=True, gc=False):
-    """The publisher thinks better or worse of an event."""
+    """The publisher has changed the rank of an event."""
 
     key: int
     rank: float
@@ -29,7 +30,7 @@ class Withdrawn(msgspec.Struct, frozen=True, gc=False):
 
 
 class OfflineRead(msgspec.Struct, frozen=True, gc=False):
-    """The user read without contact; what was on the device had to do."""
+    """The user read without contact, only what was on the device."""
 
     at: Micros
     wanted: int | None
@@ -37,23 +38,24 @@ class OfflineRead(msgspec.Struct, frozen=True, gc=False):
 
 
 class ContactUp(msgspec.Struct, frozen=True, gc=False):
-    """The device is back, and says what the gateway could not see."""
+    """The device is in contact again, and reports what the gateway could not see."""
 
     reads: tuple[OfflineRead, ...] = ()
     lost: tuple[int, ...] = ()
-    """What was forwarded and is not there: it fell to a reset, or never arrived."""
+    """Keys of events that were forwarded but are not on the device: lost in a reset, or never
+    arrived."""
 
 
 NOTHING_NEW = ContactUp()
-"""As most contacts begin."""
+"""A contact with nothing to report, as most are."""
 
 
 class ContactDown(msgspec.Struct, frozen=True, gc=False):
-    """The device is out of reach."""
+    """The device is out of contact."""
 
 
 class Held(msgspec.Struct, frozen=True, gc=False):
-    """An event as the device has it."""
+    """An unread event, as the device reports it."""
 
     key: int
     rank: float
@@ -61,50 +63,50 @@ class Held(msgspec.Struct, frozen=True, gc=False):
 
 
 class Read(msgspec.Struct, frozen=True, gc=False):
-    """READ of figure 7: the user wants to see the best. Not a request for data, but for better
-    data, if there is any."""
+    """The user wants to see the best events: READ of figure 7. The device does not ask for data,
+    but for better data than it has."""
 
     wanted: int | None
-    """N; `None` for as many as Max allows."""
+    """How many events the user wants (N); `None`: as many as Max allows."""
     queue_size: int = 0
-    """Unread events on the device, the N included."""
+    """Number of unread events on the device, including `client_events`."""
     client_events: tuple[Held, ...] = ()
-    """The best of them, at most N."""
+    """The best unread events on the device, at most N."""
 
 
 class Gone(msgspec.Struct, frozen=True, gc=False):
-    """The device no longer has these unread events: their time was up there."""
+    """The device no longer has these unread events, because they expired there."""
 
     keys: tuple[int, ...]
 
 
 class Lost(msgspec.Struct, frozen=True, gc=False):
-    """These fell with the device's memory: they are the gateway's again."""
+    """The device has lost these events with its memory; the gateway may send them again."""
 
     keys: tuple[int, ...]
 
 
 class Unread(msgspec.Struct, frozen=True, gc=False):
-    """The answer to a read came when nobody waited for it any more: these are unread after all, on
-    the device."""
+    """The answer to a read came too late to be shown: these events are still unread on the
+    device."""
 
     events: tuple[Held, ...]
 
 
 class StorageChanged(msgspec.Struct, frozen=True, gc=False):
-    """The device has room for so many unread events; `None`: for all."""
+    """The device has room for `limit` unread events; `None`: for any number."""
 
     limit: int | None
 
 
 class Muted(msgspec.Struct, frozen=True, gc=False):
-    """The user's context (a meeting, a film) makes an on-line topic quiet, or no longer."""
+    """The user's context (a meeting, a film) makes an on-line topic quiet, or no longer does."""
 
     quiet: bool
 
 
 class Woken(msgspec.Struct, frozen=True, gc=False):
-    """The moment has come that the feed asked for."""
+    """The moment that the feed's `next_wake` named has come."""
 
 
 Input = (

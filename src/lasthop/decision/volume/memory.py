@@ -1,4 +1,5 @@
-"""A feed as plain values: what a store keeps of it, so that it decides as before after a stop."""
+"""A feed as plain values: what a store keeps of it, so that it decides after a restart as
+before."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from lasthop.decision.volume.entry import Place
 
 
 class AgendaState(msgspec.Struct, array_like=True, frozen=True):
-    """Where a subscription is in its day."""
+    """The stored state of a subscription's agenda."""
 
     quiet: bool = False
     muted: bool = False
@@ -23,18 +24,19 @@ class AgendaState(msgspec.Struct, array_like=True, frozen=True):
 
 
 class FeedState(msgspec.Struct, array_like=True, frozen=True):
-    """What a feed knows besides its events and what its policy has learned."""
+    """The stored state of a feed, without its events and without what its policy has learned."""
 
     agenda: AgendaState = AgendaState()
     strangers: int = 0
     news: tuple[tuple[int, float | None], ...] = ()
-    """What the device is to learn on contact: key and new rank, or no rank: it is retracted."""
+    """What the device is to be told at the next contact: an event's key and its new rank; None:
+    retracted."""
     storage: int | None = None
-    """Room on the device, as it said last."""
+    """How many unread events the device has room for, as it last reported; None: any number."""
 
 
 class EntryState(NamedTuple):
-    """One event that is not over."""
+    """The stored state of one event that is not over."""
 
     key: int
     rank: float
@@ -42,4 +44,4 @@ class EntryState(NamedTuple):
     arrived_at: Micros
     place: Place
     due: Micros
-    """When a delayed one may go."""
+    """When a delayed event may go to the device."""

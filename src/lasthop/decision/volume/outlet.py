@@ -1,4 +1,4 @@
-"""Where a feed says what it wants done, at the moment of the decision."""
+"""Where a feed reports what it wants done, at the moment of the decision."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from lasthop.decision.volume.entry import Entry
 
 
 class Outlet:
-    """Does it at once: the device's end of a rehearsal. The feed must not be asked meanwhile."""
+    """Carries out what a feed wants done at once, as the device of a rehearsal. The feed must not
+    be called meanwhile."""
 
     def __init__(self, *, hears_of_holds: bool) -> None:
         self.hears_of_holds = hears_of_holds
@@ -17,33 +18,33 @@ class Outlet:
         raise NotImplementedError
 
     def show(self, keys: list[int], reason: str) -> None:
-        """These go to the user now, best first; they leave the device's queue."""
+        """Show these events to the user now, best first; they leave the device's queue."""
         raise NotImplementedError
 
     def retract(self, key: int, reason: str) -> None:
-        """The device forgets the event, unread."""
+        """Let the device forget an unread event."""
         raise NotImplementedError
 
     def rerank(self, key: int, rank: float) -> None:
-        """The device holds the event and learns its new rank."""
+        """Tell the device the new rank of an event that it holds."""
         raise NotImplementedError
 
     def hold(self, key: int, reason: str) -> None:
-        """The event stays at the gateway for now. Only said to whoever wants to hear of it."""
+        """Keep the event at the gateway for now. Only called if `hears_of_holds` is set."""
 
     def drop(self, key: int, reason: str) -> None:
-        """The event's time at the gateway is over, and the device never got it."""
+        """Give up an event at the gateway that the device never got."""
 
 
 class Noted(Outlet):
-    """Writes it down, for the gateway, which does nothing before its commit."""
+    """Collects the effects for the gateway, which carries them out after its commit."""
 
     def __init__(self) -> None:
         super().__init__(hears_of_holds=True)
         self._effects: list[Effect] = []
 
     def take(self) -> list[Effect]:
-        """What was noted since the last time."""
+        """Return the effects since the last call."""
         effects, self._effects = self._effects, []
         return effects
 

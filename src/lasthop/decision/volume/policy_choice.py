@@ -1,8 +1,8 @@
-"""Which forwarding policy a feed follows, and a policy whose memory outlives the process.
+"""Which forwarding policy a feed follows, and a policy whose memory is kept in the store.
 
-The core asks a `PolicyBook` for the policy of a device and a topic: the settings' choice for
-everybody, or one that the pipeline has learned. What a policy learns is written as the calls that
-taught it, and now and then as a whole.
+The core asks a `PolicyBook` for the policy of a device and a topic: the settings' choice for all
+devices, or one that the pipeline has learned. What a policy learns is stored as the calls that
+taught it, and after some calls as a whole.
 """
 
 from __future__ import annotations
@@ -19,32 +19,33 @@ DEFAULT_POLICY = "unified"
 
 
 class PolicyChoice(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A policy by name, and what was chosen for it."""
+    """A policy by name, with the parameters that were chosen for it."""
 
     policy: str = DEFAULT_POLICY
     version: str = ""
-    """Of the policy file that it comes from; empty: built in, or the settings'."""
+    """The version of the policy file that the choice comes from; empty: built in, or from the
+    settings."""
     prefetch_limit: int | None = None
     expiration_threshold: Micros | None = None
     waking_hours: Micros = 16 * HOUR + HOUR // 2
     price: float = 1.0
     memory: dict[str, Any] = {}
-    """What the policy is to know from the beginning, if it does not take over from one of its
-    kind."""
+    """What the policy knows from the beginning, unless it takes over from a policy of the same
+    class."""
 
     @property
     def label(self) -> str:
-        """For the log: the policy, and the version if there is one."""
+        """The name of the policy for the log, with the version if there is one."""
         return f"{self.policy}@{self.version}" if self.version else self.policy
 
     @property
     def plain(self) -> PolicyChoice:
-        """Without the memory: what is kept of it, and what tells two choices apart. Its version
-        stands for what it began with."""
+        """The choice without its memory, for the store and for comparing two choices. The version
+        stands for the memory that the policy began with."""
         return msgspec.structs.replace(self, memory={}) if self.memory else self
 
     def tuning(self, most: int | None) -> Tuning:
-        """As a policy takes it."""
+        """Return the parameters as a policy takes them, with the subscription's Max."""
         return Tuning(
             max=most,
             prefetch_limit=self.prefetch_limit,
@@ -55,15 +56,15 @@ class PolicyChoice(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PolicyBook(Protocol):
-    """Says which policy is in force."""
+    """Says which policy is in force for a device and a topic."""
 
     def choose(self, app: str, device: str, topic: str) -> PolicyChoice:
-        """For this device and topic. It names a policy of `decision.policies`."""
+        """Return the choice for this device and topic; it names a policy of `decision.policies`."""
         ...
 
 
 class OnePolicy:
-    """The same for everybody."""
+    """The same policy for every device and topic."""
 
     def __init__(self, choice: PolicyChoice | None = None) -> None:
         self.choice = choice or PolicyChoice()
@@ -73,21 +74,21 @@ class OnePolicy:
 
 
 SNAPSHOT_AFTER = 32
-"""Lessons that are written one by one before the whole memory is: it can be a hundred times as
-large as one of them."""
+"""Lessons that are stored one by one before the whole memory is stored, which can be a hundred
+times as large as one of them."""
 
 _ARRIVED, _READ, _FELL, _FORWARDED = range(4)
 
 
 class Remembered(Policy):
-    """A policy that notes what it is taught."""
+    """A policy that notes every call that taught it something, so that its memory can be stored."""
 
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy.tuning)
         self._policy = policy
         self.unworthy = policy.unworthy
         self.lessons: list[tuple[Any, ...]] = []
-        """What it was taught since the last snapshot."""
+        """The calls since the last snapshot, each as a code and its arguments."""
 
     def arrived(self, *, lifetime: Micros | None, now: Micros) -> Micros:
         self._note(_ARRIVED, lifetime, now)
@@ -115,19 +116,19 @@ class Remembered(Policy):
         self.lessons.append(lesson)
 
     def snapshot(self, *, always: bool = False) -> dict[str, Any] | None:
-        """Everything it knows, when enough lessons have come together."""
+        """Return everything that the policy knows, or None while few lessons have come together."""
         if len(self.lessons) < SNAPSHOT_AFTER and not always:
             return None
         self.lessons = []
         return memory_of(self._policy)
 
     def succeed(self, other: Remembered) -> None:
-        """Take over from a policy that may have been of the same kind."""
+        """Take over what another policy has learned, if it is of the same class."""
         if type(self._policy) is type(other._policy):
             recall(self._policy, memory_of(other._policy))
 
     def remember(self, memory: dict[str, Any], lessons: list[list[Any]]) -> None:
-        """Learn again what an earlier life knew."""
+        """Learn again what was stored: a memory, and the lessons after it."""
         recall(self._policy, memory)
         policy = self._policy
         for code, *facts in lessons:
@@ -143,7 +144,7 @@ class Remembered(Policy):
 
 
 def policy_of(choice: PolicyChoice, most: int | None) -> Remembered:
-    """A new policy, as it was chosen."""
+    """Return a new policy with the chosen parameters and memory."""
     policy = POLICIES[choice.policy](choice.tuning(most))
     if choice.memory:
         recall(policy, choice.memory)

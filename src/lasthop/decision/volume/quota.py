@@ -1,10 +1,10 @@
-"""Room for so many events: who has to go when there is one too many.
+"""Room for a limited number of events: which one is evicted when there is one too many.
 
-An event that is outranked by enough others which last at least as long cannot be wanted before
-they are gone: a read takes Max of them. The lowest-ranked such event goes. Where nobody is
-outranked like that (a low rank that outlives everything else is still the best of tomorrow) the
-lowest rank goes all the same, since a quota is a quota; whatever stays is not worse in both
-respects.
+An event that is outranked by enough others which last at least as long cannot be wanted before they
+are gone: a read takes Max of them. The lowest-ranked such event is evicted. If no event is
+outranked like that (a low rank that outlives everything else is still the best of tomorrow), the
+lowest rank is evicted all the same, because the limit must hold; every event that stays is not
+worse in both respects.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from lasthop.decision.volume.entry import Entry
 from lasthop.decision.volume.ranking import SWEEP
 
 SEARCH = 64
-"""How many of the lowest ranks are looked at for one that is outranked: a publisher who ranks what
-expires sooner always higher must not make every arrival a search through everything."""
+"""How many of the lowest ranks are searched for one that is outranked: a publisher who always ranks
+higher what expires sooner must not make every arrival a search through all events."""
 
 
 class Row(NamedTuple):
-    """An event as it was counted. Rows sort by who goes first."""
+    """An event as it was counted. Rows sort in the order of eviction."""
 
     rank: float
     expires_at: Micros
@@ -33,22 +33,25 @@ class Row(NamedTuple):
 
 
 class Quota:
-    """Counts the events of one place and names the one to evict."""
+    """Counts the events of one place, and names the one to evict."""
 
     def __init__(self, limit: int, *, enough: int | None, threshold: float) -> None:
         self.limit = limit
         self._enough = enough
-        """As many as a read takes; `None`: all, so that nobody is outranked by enough."""
+        """How many events a read takes; `None`: all, so that no event is outranked by enough
+        others."""
         self._threshold = threshold
         self._serial = 0
         self._members: dict[int, Row] = {}
         self._worst: list[Row] = []
-        """Lowest rank first; what is not the member's present row is skipped."""
+        """A heap with the lowest rank first; a row that is no longer its member's present row is
+        skipped."""
         self._expiries: list[Micros] = []
-        """Sorted. Its upkeep moves at most `limit` pointers, in one copy of memory."""
+        """Expirations of the members, sorted. An update moves at most `limit` pointers, in one copy
+        of memory."""
 
     def add(self, entry: Entry) -> None:
-        """Count it, with the rank that it has now."""
+        """Count the event with its present rank."""
         self._serial += 1
         row = Row(entry.rank, entry.expires_at, -entry.order, self._serial, entry)
         self._members[entry.key] = row
@@ -60,12 +63,12 @@ class Quota:
         insort(self._expiries, entry.expires_at)
 
     def discard(self, entry: Entry) -> None:
-        """Count it no longer, if it was counted."""
+        """Stop counting the event, if it was counted."""
         if self._members.pop(entry.key, None) is not None:
             del self._expiries[bisect_left(self._expiries, entry.expires_at)]
 
     def victim(self) -> Entry | None:
-        """Who has to go; nobody while there is room."""
+        """Return the event to evict; None while there is room."""
         if len(self._members) <= self.limit:
             return None
         spared: list[Row] = []

@@ -15,7 +15,7 @@ cpdef Py_ssize_t position(list entries, double number, bint by_rank) except -1
 @cython.locals(at=Py_ssize_t, free=Py_ssize_t, entry=Ranked, other=Ranked)
 cdef _sort(list entries)
 
-cdef class Shelf:
+cdef class SortedEvents:
     cdef bint _by_rank
     cdef list _first
     cdef double _floor
@@ -34,7 +34,7 @@ cdef class Shelf:
     cdef _empty(self)
 
 @cython.final
-cdef class Ranking(Shelf):
+cdef class Ranking(SortedEvents):
     cdef int _home
     cdef public list new
     cdef public Py_ssize_t size
@@ -55,7 +55,7 @@ cdef class Ranking(Shelf):
     cdef list _clear(self)
 
 @cython.final
-cdef class Deadlines(Shelf):
+cdef class Deadlines(SortedEvents):
     cpdef push(self, Ranked entry, dict live)
     @cython.locals(entry=Ranked, first=list)
     cpdef long long due(self)

@@ -1,10 +1,10 @@
-"""The first of many events, without a search and without sorting what nobody asks for.
+"""Rankings of many events, without a search and without sorting events that are never asked for.
 
-Whoever reads takes a few of the best, and most of the others are never read. So only the first ones
-are kept in order, in a short list; what comes after them lies on a pile. When the list is used up
-it gets the next ones from there; who asks for many makes a heap of the pile. Nothing is ever taken
-out of the middle: what has moved on is skipped when it comes up, and swept out when it is most of
-what is here.
+A read takes a few of the best, and most other events are never read. So only the first events are
+kept in order, in a short list; the rest lie on an unsorted pile. When the list is used up it is
+refilled from the pile; if many are taken, the pile becomes a heap. Events are never removed from
+the middle: an event that has left the ranking is skipped when it comes up, and such events are
+swept out when they are the majority.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from lasthop.clock import Micros
 from lasthop.decision.volume.entry import NEVER, Ranked
 
 SHORT: Final = 128
-"""How many are kept in order, at most twice as many: the reads of some days, and a list in which an
-insertion costs next to nothing."""
+"""How many events are kept in order (up to twice as many): the reads of some days, and a list in
+which an insertion costs next to nothing."""
 
 FEW: Final = 16
-"""So many are put in order one by one: what came in during an outage, mostly."""
+"""Up to this many events are sorted by insertion: mostly those that arrived during an outage."""
 
 LOOKS: Final = 16
-"""The next ones are found by going through the pile, which takes less than a heap does, as long as
-no event is looked at more often than this, on average."""
+"""How often an event of the pile is looked at on average before the pile becomes a heap. Going
+through the pile a few times takes less time than building a heap."""
 
 SWEEP: Final = 64
-"""What is as small as this is not worth sweeping."""
+"""Collections up to this size are not worth sweeping."""
 
 E = TypeVar("E", bound=Ranked)
 
@@ -39,12 +39,12 @@ ORDER, RANK = attrgetter("order"), attrgetter("rank")
 
 
 def by_expiration(entry: Ranked) -> float:
-    """The sooner it expires, the higher."""
+    """Return a number that is higher for an event that expires sooner."""
     return float(-entry.expires_at)
 
 
 def position(entries: list[E], number: float, by_rank: bool) -> int:
-    """What `bisect_left` gives; compiled, it is the faster of the two."""
+    """Return what `bisect_left` returns; in the compiled build this function is the faster one."""
     low, high = 0, len(entries)
     while low < high:
         middle = (low + high) >> 1
@@ -60,8 +60,8 @@ def position(entries: list[E], number: float, by_rank: bool) -> int:
 COMPILED: Final = not isinstance(position, FunctionType)
 
 
-class Shelf(Generic[E]):
-    """Events by a number, the highest first; among equals the one with the lower order."""
+class SortedEvents(Generic[E]):
+    """Events sorted by a number, the highest first; among equals the one with the lower order."""
 
     __slots__ = (
         "_by_rank",
@@ -75,27 +75,29 @@ class Shelf(Generic[E]):
 
     def __init__(self, *, by_rank: bool) -> None:
         self._by_rank = by_rank
-        """Or else by expiration, the sooner the higher."""
+        """Whether the number is the rank; otherwise it is the expiration, the sooner the higher."""
         self._first: list[E] = []
-        """In order: the very first is at the end of the list."""
+        """The first events, sorted; the very first is at the end of the list."""
         self._floor = -inf
         self._floor_order: int = NEVER
-        """What comes after this lies on the pile or on the heap."""
+        """Number and order of the last event in `_first`: events after it are on the pile or the
+        heap."""
         self._pile: list[E] = []
         self._laid = 0
-        """How many have been laid there since the pile was last gone through."""
+        """How many events have been put on the pile since it was last gone through."""
         self._heap: list[tuple[float, int, E]] = []
-        """The number (negative, so that the highest sorts first), the order."""
+        """The number (negative, so that the highest sorts first), the order and the event."""
 
     def _put(self, entries: list[E], home: int) -> int:
-        """Put them where they belong; only those of this home, unless it is 0. How many."""
+        """Put events where they belong, and return how many. If `home` is not 0, only those of this
+        home."""
         by_rank = self._by_rank
         count = 0
         for entry in entries:
             if home and entry.home != home:
                 continue
             count += 1
-            # A float either way, so that the compiler need not make an object of it.
+            # A float in both cases, so that the compiler need not make an object of it.
             number = entry.rank if by_rank else float(-entry.expires_at)
             order = entry.order
             if number < self._floor or (number == self._floor and order >= self._floor_order):
@@ -119,7 +121,7 @@ class Shelf(Generic[E]):
         return count
 
     def _put_back(self) -> None:
-        """The list has become long: only half of it stays."""
+        """Move half of the list to the pile, because it has become long."""
         first = self._first
         self._pile += first[:SHORT]
         self._laid += SHORT
@@ -129,7 +131,7 @@ class Shelf(Generic[E]):
         del first[:SHORT]
 
     def _fetch(self) -> bool:
-        """The list is used up: get the next ones; whether there are any."""
+        """Refill the list, which is used up; return False if no event is left."""
         pile, heap = self._pile, self._heap
         if not pile and not heap:
             return False
@@ -157,7 +159,7 @@ class Shelf(Generic[E]):
         return True
 
     def _everything(self) -> list[E]:
-        """All that are here, in no order."""
+        """Return all events, in no order."""
         return self._first + self._pile + [row[2] for row in self._heap]
 
     def _empty(self) -> None:
@@ -166,10 +168,10 @@ class Shelf(Generic[E]):
         self._floor, self._floor_order = -inf, NEVER
 
 
-class Ranking(Shelf[E]):
-    """Events, best first. One counts here for as long as its `home` is this ranking's number.
+class Ranking(SortedEvents[E]):
+    """Events, best first. An event counts here for as long as its `home` is this ranking's number.
 
-    What comes in is only put down until somebody asks for the best: it may have moved on by then.
+    A new event is only appended to `new` until the best is asked for: it may have left by then.
     """
 
     __slots__ = ("_home", "new", "size")
@@ -178,18 +180,18 @@ class Ranking(Shelf[E]):
         super().__init__(by_rank=True)
         self._home = number
         self.new: list[E] = []
-        """What came in, and nobody has asked since. Where it matters, events whose home has been
-        set are put here without a call."""
+        """Events that came in since the best was last asked for. Where speed matters, callers
+        append events directly after setting their `home`."""
         self.size = 0
-        """How many more there are at most: some may have moved on."""
+        """How many sorted events there are at most: some may have left the ranking."""
 
     def push(self, entry: E) -> None:
-        """Let it count here from now on, and nowhere else."""
+        """Let the event count in this ranking from now on, and in no other."""
         entry.home = self._home
         self.new.append(entry)
 
     def peek(self) -> E | None:
-        """The best of all."""
+        """Return the best event, which stays here; None if there is none."""
         if self.new:
             self._settle()
         first, home = self._first, self._home
@@ -202,7 +204,7 @@ class Ranking(Shelf[E]):
         return None
 
     def take(self) -> E | None:
-        """The best of all, which is then no longer here."""
+        """Remove the best event and return it; None if there is none."""
         entry = self.peek()
         if entry is not None:
             entry.home = 0
@@ -211,7 +213,7 @@ class Ranking(Shelf[E]):
         return entry
 
     def take_some(self, limit: int | None) -> list[E]:
-        """The best of all, so many, which are then no longer here."""
+        """Remove the best events, at most `limit` (None: all), and return them, best first."""
         taken: list[E] = []
         if self.new:
             self._settle()
@@ -226,26 +228,27 @@ class Ranking(Shelf[E]):
         return taken
 
     def take_all(self) -> list[E]:
-        """All of them, best first."""
+        """Remove all events and return them, best first."""
         taken = self._clear()
         if len(taken) > 1:
             _sort(taken)
         return taken
 
     def sweep(self) -> None:
-        """Leave out what has moved on. For whoever lets so many move on as there are here."""
+        """Remove the events that have left the ranking. Callers sweep when about as many have left
+        as remain."""
         live = self._clear()
         for entry in live:
             entry.home = self._home
         self.new = live
 
     def _settle(self) -> None:
-        """Put what is new where it belongs."""
+        """Put the new events where they belong."""
         new, self.new = self.new, []
         self.size += self._put(new, self._home)
 
     def _clear(self) -> list[E]:
-        """Take all of them away, in no order; they count nowhere then."""
+        """Remove all events and return them in no order; they count in no ranking then."""
         found, self.new = self.new, []
         if self.size:
             found = found + self._everything()
@@ -255,13 +258,12 @@ class Ranking(Shelf[E]):
         home = self._home
         for entry in found:
             if entry.home == home:
-                entry.home = 0  # What came back may be here twice.
+                entry.home = 0  # An event that came back may be here twice.
                 live.append(entry)
         return live
 
 
 def _sort(entries: list[E]) -> None:
-    """Best first."""
     if len(entries) > FEW:
         entries.sort(key=ORDER)
         entries.sort(key=RANK, reverse=True)
@@ -277,8 +279,8 @@ def _sort(entries: list[E]) -> None:
         entries[free] = entry
 
 
-class Deadlines(Shelf[E]):
-    """Events that expire, the next first. Whether one is over already is for others to know."""
+class Deadlines(SortedEvents[E]):
+    """Events that expire, the next one first. The owner knows which of them are already over."""
 
     __slots__ = ()
 
@@ -286,7 +288,8 @@ class Deadlines(Shelf[E]):
         super().__init__(by_rank=False)
 
     def push(self, entry: E, live: dict[int, E]) -> None:
-        """It expires, and is one of those that are not over: only they need be here."""
+        """Add an event that expires. `live` are the events that are not over; only they are kept
+        here."""
         if len(self._first) + len(self._pile) + len(self._heap) > 2 * len(live) + SWEEP:
             self._empty()
             self._put([other for other in live.values() if other.expires_at != NEVER], 0)
@@ -294,7 +297,7 @@ class Deadlines(Shelf[E]):
             self._put([entry], 0)
 
     def due(self) -> Micros:
-        """When the next one expires."""
+        """Return when the next event expires; NEVER if none does."""
         first = self._first
         if not first and not self._fetch():
             return NEVER
@@ -302,7 +305,7 @@ class Deadlines(Shelf[E]):
         return entry.expires_at
 
     def take(self, now: Micros) -> E | None:
-        """One whose time has come, which is then no longer here."""
+        """Remove an event that has expired and return it; None if none has."""
         first = self._first
         if not first and not self._fetch():
             return None

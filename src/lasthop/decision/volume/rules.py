@@ -1,4 +1,4 @@
-"""Rules from a device's context to its subscriptions, as people write them."""
+"""Rules from a device's context to its subscriptions, as people write them in REST and files."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from lasthop.decision.volume.terms import TopicTerms, Words
 from lasthop.errors import InvalidRequest
 
 MAX_RULES = 64
-"""Every report of a context walks through all of them."""
+"""Most rules of one device: every report of a context goes through all of them."""
 
 
 class ContextRule(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True
 ):
-    """What to subscribe to, and when."""
+    """A topic to subscribe to, its terms, and the context in which the device has it."""
 
     topic: Annotated[
         str,
@@ -37,7 +37,7 @@ class ContextRule(
     terms: TopicTerms | None = None
 
     def rule(self) -> Rule:
-        """As the engine wants it. Raises InvalidRequest."""
+        """Return the rule as `ContextRules` takes it. Raises InvalidRequest."""
         try:
             return Rule(
                 topic=self.topic,
@@ -50,7 +50,7 @@ class ContextRule(
 
 
 def conditions(words: Mapping[str, list[str]] | None) -> Conditions | None:
-    """What has to hold."""
+    """Return conditions as a rule takes them; None stays None."""
     if words is None:
         return None
     return {name: frozenset(values) for name, values in words.items()}
@@ -60,7 +60,8 @@ _decode = msgspec.json.Decoder(str).decode
 
 
 def plain(context: Mapping[str, bytes]) -> dict[str, str]:
-    """A context as rules see it: texts as they are, numbers and truths as JSON writes them."""
+    """Return a context as rules compare it: texts as they are, numbers and booleans as JSON writes
+    them."""
     values: dict[str, str] = {}
     for name, raw in context.items():
         if raw[:1] == b'"':

@@ -1,4 +1,4 @@
-"""What a subscriber asks of a topic: how many, how important, shown when."""
+"""A subscription to a ranked topic: how many events, how important, and when they are shown."""
 
 from __future__ import annotations
 
@@ -13,39 +13,41 @@ MINUTES = 24 * 60
 
 
 class Mode(StrEnum):
-    """Who begins: the notification, or the user."""
+    """Whether a message or the user starts the showing."""
 
     ON_LINE = "on-line"
-    """Shown as soon as it can be."""
+    """Events are shown as soon as possible."""
     ON_DEMAND = "on-demand"
-    """Shown when the user looks."""
+    """Events are shown when the user looks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription:
-    """One device's wishes about one topic, and the limits that it lives with."""
+    """What one device asks of one topic, and the limits that apply to it."""
 
     mode: Mode = Mode.ON_DEMAND
     max: int | None = None
-    """At most so many, the best, in one read or one catch-up. It bounds no more than that: the
-    others stay available until they expire."""
+    """Most events in one read or one catch-up: the best are shown, and the others stay available
+    until they expire. Nothing else is limited by it."""
     threshold: float = -inf
-    """Events ranked below it do not count."""
+    """The lowest rank that counts: events below it are not shown."""
     interrupt: float | None = None
-    """Events ranked so high are shown at once: on an on-demand topic, and when it is quiet."""
+    """The rank from which on events are shown at once: also on an on-demand topic, and in quiet
+    hours."""
     quiet: QuietHours | None = None
-    """Hours in which an on-line topic waits like an on-demand one; a catch-up ends them. What is
-    shown in spite of them is for `interrupt` to say."""
+    """Hours in which an on-line topic waits like an on-demand one; a catch-up ends them. Only
+    events at or above `interrupt` are shown in these hours."""
     times: tuple[int, ...] = ()
-    """Show an on-line topic at these minutes of the day only, the best first."""
+    """The minutes of the day at which an on-line topic is shown, the best first; empty: at any
+    time."""
     max_per_day: int | None = None
-    """At most so many on one calendar day, over all its `times`."""
+    """Most events on one calendar day, over all its `times`."""
     zone: str = "UTC"
-    """Where the user's clock is (IANA name)."""
+    """The time zone of the user's clock (IANA name)."""
     retention: int | None = None
-    """So many events are kept at the gateway; beyond it the worst go for good."""
+    """Most events that are kept at the gateway; beyond it the worst are dropped for good."""
     storage: int | None = None
-    """So many unread events fit on the device; beyond it the worst come back to the gateway."""
+    """Most unread events that fit on the device; beyond it the worst come back to the gateway."""
 
     def __post_init__(self) -> None:
         for name in ("max", "max_per_day", "retention", "storage"):

@@ -1,5 +1,5 @@
-"""The terms of a subscription as people and devices write them, and what the engine makes of
-them."""
+"""The terms of a subscription as people and devices write them, and how a subscription and a policy
+are made of them."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _Word = Annotated[str, Meta(min_length=1, max_length=128)]
 Words = Annotated[
     dict[_Word, Annotated[list[_Word], Meta(min_length=1, max_length=32)]], Meta(max_length=16)
 ]
-"""For every name of a context that matters, the values that will do."""
+"""The accepted values, for every name of a context that a condition mentions."""
 
 
 class Quiet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Hours of the day, by the user's clock."""
+    """Quiet hours of the day, by the user's clock."""
 
     start: _Clock
     end: _Clock
@@ -36,7 +36,8 @@ class Quiet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 class TopicTerms(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True
 ):
-    """What a subscriber asks of a topic: how many, how important, shown when."""
+    """What a subscriber asks of a topic: how many messages, how important, and when they are
+    shown."""
 
     mode: Annotated[
         Mode, Meta(description="Who begins: the message (on-line) or the user (on-demand)")
@@ -80,7 +81,7 @@ class TopicTerms(
     ] = None
 
     def subscription(self, device_zone: str, *, retention: int) -> Subscription:
-        """As the engine wants it. Raises InvalidRequest."""
+        """Return the subscription that a feed takes. Raises InvalidRequest."""
         name = self.zone or device_zone
         if self.policy is not None and self.policy not in POLICIES:
             known = ", ".join(sorted(POLICIES))
@@ -104,7 +105,8 @@ class TopicTerms(
             raise InvalidRequest(str(error)) from None
 
     def choice(self, chosen: PolicyChoice) -> PolicyChoice:
-        """The policy: what the terms say goes before what was chosen for everybody."""
+        """Return the policy: what these terms say takes precedence over what was chosen for all
+        devices."""
         changes: dict[str, Any] = {}
         if self.policy is not None and self.policy != chosen.policy:
             changes = {"policy": self.policy, "version": ""}
@@ -123,7 +125,7 @@ _decode = msgspec.json.Decoder(TopicTerms).decode
 
 
 def decode_terms(body: bytes) -> TopicTerms:
-    """Terms as a device sends them with its subscription. Raises InvalidRequest."""
+    """Decode terms as a device sends them with its subscription. Raises InvalidRequest."""
     try:
         return _decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

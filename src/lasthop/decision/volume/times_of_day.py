@@ -1,7 +1,7 @@
 """The next of some times of the day, by the user's clock.
 
-A time that a change of the clock skips comes as much later; one that it repeats counts the first
-time.
+A time that a change of the clock skips comes as much later; one that the change repeats counts the
+first time.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from lasthop.decision.localtime import instant, local
 
 
 def next_of(minutes: Iterable[int], zone: tzinfo, now: Micros) -> Micros:
-    """The first of these minutes of the day after `now`."""
+    """Return the first instant after `now` at which one of these minutes of the day begins."""
     today = local(now, zone).date()
     days = [today + timedelta(days=ahead) for ahead in (0, 1, 2)]
     moments = [at_minute(day, minute, zone) for minute in minutes for day in days]
@@ -22,5 +22,5 @@ def next_of(minutes: Iterable[int], zone: tzinfo, now: Micros) -> Micros:
 
 
 def at_minute(day: date, minute: int, zone: tzinfo) -> Micros:
-    """When that minute of that day begins."""
+    """Return the instant at which this minute of the day begins."""
     return instant(datetime.combine(day, time(minute // 60, minute % 60), zone))
