@@ -1,1 +1,2 @@
-"""Rehearse it: virtual time, bad links, crashes; the gateway and device code is the real one."""
+"""Rehearsals: virtual time, bad links and crashes around the gateway and device code of the
+product."""

@@ -1,4 +1,4 @@
-"""Many fault schedules, over as many processes as there are cores; the sum is what counts."""
+"""A campaign: many fault schedules, over as many processes as there are cores, and their sum."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from lasthop.simulation.faults import RehearsalOutcome, run
 from lasthop.simulation.pap.faults import run as run_pap
 
 CHUNK = 20
-"""Schedules that a process takes at a time: half a second of work, so that progress is seen."""
+"""Schedules that a process takes at a time: half a second of work, so that progress is visible."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """What a campaign has found so far."""
+    """What the schedules of a campaign have shown so far."""
 
     schedules: int = 0
     messages: int = 0
@@ -31,16 +31,16 @@ class Tally:
     misordered: int = 0
     untrue: int = 0
     failing_seed: int | None = None
-    """The smallest seed that breaks a promise."""
+    """The smallest seed whose schedule breaks a promise; None: none does."""
     why: str | None = None
-    """The first thing that is wrong with it."""
+    """The first broken promise of the schedule with the failing seed."""
 
     @property
     def good(self) -> bool:
         return self.failing_seed is None
 
     def add(self, other: Tally) -> None:
-        """Take another's findings in."""
+        """Add the counts of another tally; keep the smaller failing seed."""
         for name in ("schedules", "messages", "crashes", "commits"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for name in ("lost", "duplicated", "misordered", "untrue"):
@@ -52,18 +52,20 @@ class Tally:
             self.why = other.why
 
     def as_dict(self) -> dict[str, object]:
-        """For machines."""
+        """Return the tally as a dictionary, for JSON."""
         return asdict(self)
 
 
 STAGES: dict[str, Callable[..., RehearsalOutcome]] = {"hop": run, "pap": run_pap, "air": run_air}
-"""What can be rehearsed: messages to devices, and pushes from initiators to them and back."""
+"""What can be rehearsed: messages to devices, PAP pushes with their results, and pushes over the
+air."""
 
 
 def run_some(first: int, count: int, messages: int, sqlite_every: int, stage: str = "hop") -> Tally:
-    """Run `count` schedules from the seed `first` on; every so many on a real SQLite store."""
-    # What a rehearsal leaves behind is collected when it is over: to look for it again and again
-    # meanwhile takes a tenth of the time.
+    """Run `count` schedules from the seed `first` on; every `sqlite_every`-th on a real SQLite
+    store."""
+    # The garbage of a rehearsal is collected when it is over: collecting again and again during it
+    # takes a tenth of the time.
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -113,7 +115,7 @@ def campaign(
     stage: str = "hop",
     progress: Callable[[Tally], None] = lambda tally: None,
 ) -> Tally:
-    """Run the schedules `seed`, `seed` + 1 ... and add up what they show."""
+    """Run the schedules `seed`, `seed` + 1 ... and return the sum of what they show."""
     total = Tally()
     chunks = _chunks(seed, schedules)
     workers = min(processes or os.cpu_count() or 1, -(-schedules // CHUNK))
@@ -122,7 +124,7 @@ def campaign(
             total.add(run_some(first, count, messages, sqlite_every, stage))
             progress(total)
         return total
-    # Threads of this process are none of the children's business, so they are not forked from it.
+    # Worker processes must not inherit the threads of this process, so they are not forked from it.
     context = get_context("forkserver" if sys.platform != "win32" else "spawn")
     with ProcessPoolExecutor(workers, mp_context=context) as pool:
         running: set[Future[Tally]] = set()

@@ -24,12 +24,12 @@ from lasthop.wire.hop.mapping import Mapping
 
 LINKS = ("sim", "sim1", "sim2")
 MOST_WIRES = len(LINKS)
-"""Channels that a device has at once."""
+"""Most channels that a device has at once."""
 
 
 class DeviceLinks:
-    """Every channel of one device. With the probability `another` it opens one more beside the
-    first, and again when one of several is lost."""
+    """All channels of one device. With the probability `another` the device opens one more channel
+    beside the first, and again when one of several is lost."""
 
     def __init__(
         self,
@@ -43,8 +43,8 @@ class DeviceLinks:
         turn: Callable[[], None],
         redial: Callable[[DeviceSession], None],
     ) -> None:
-        """`turn` draws the consequences of what came in; `redial` is asked to dial when the last
-        channel is lost."""
+        """`turn` lets the device act on what came in; `redial` is called when the last channel is
+        lost."""
         self._kernel = kernel
         self._random = random
         self._gateway = gateway
@@ -54,25 +54,26 @@ class DeviceLinks:
         self._turn = turn
         self._redial = redial
         self.session: DeviceSession | None = None
-        """Of this life; nobody is there in between."""
+        """The session since the last start of the device; None while the device is down."""
         self._wires: list[DeviceChannel] = []
-        """Every channel that is dialled or open; the device speaks over the last that is open."""
+        """Every channel that is dialled or open; the device sends over the last one that is
+        open."""
         self._dialled = 0
         self._drained = True
         self.carried: Counter[tuple[str, int]] = Counter()
         """How many messages have come over reliable channels, by link and day."""
         self.sent_over: Counter[tuple[str, int]] = Counter()
-        """How many messages for others were handed to channels, by link and day."""
+        """How many messages from the device were handed to channels, by link and day."""
         self.seen: set[int] = set()
-        """The keys of all messages that came over its channels."""
+        """The keys of all messages that came over the device's channels."""
 
     def begin(self, session: DeviceSession) -> None:
-        """A new life begins."""
+        """Begin with the session of a device that has just started."""
         self.session = session
         self._drained = True
 
     def cut(self) -> None:
-        """The device has died."""
+        """Cut all channels, because the device has crashed."""
         self.session = None
         wires, self._wires = self._wires, []
         for wire in wires:
@@ -80,35 +81,37 @@ class DeviceLinks:
 
     @property
     def open(self) -> bool:
-        """Whether there is contact."""
+        """Whether at least one channel is open."""
         return any(isinstance(wire.phase, Open) for wire in self._wires)
 
     def dial(self) -> None:
-        """Open the first channel."""
+        """Open the first channel, unless there is one already."""
         session = self.session
         if session is None or self._wires:
             return
         if not session.settled:
-            # Only what is durable may be claimed: dial when it is. After a restart nothing else may
-            # happen that would write it.
+            # The HELLO may only claim what is durable, so dial when it is. After a restart nothing
+            # else may happen that would write it.
             self._turn()
             self._kernel.after(self._write_time, lambda: self._redial(session))
             return
         self._open(session.hello(link="sim"))
 
     def _dial_another(self) -> None:
-        """Open one more channel beside those that are there; the device is to be reached by it."""
+        """Open one more channel beside the present ones, so that the device can be reached by it,
+        too."""
         session = self.session
         if session is None or len(self._wires) >= MOST_WIRES:
             return
-        # Whoever may send nothing over the links that it has does not open the same once more.
+        # A device that may send nothing over the links that it has must not open the same link
+        # again.
         used = {wire.label for wire in self._wires}
         hello = session.joining(link=next(label for label in LINKS if label not in used))
         if hello is not None:
             self._open(hello)
 
     def switch(self) -> None:
-        """Go over to a new channel; when it is there, the others end."""
+        """Change to a new channel; when it is open, the other channels are closed."""
         session = self.session
         hello = session.joining(link="sim") if session is not None else None
         if hello is not None and len(self._wires) < MOST_WIRES:
@@ -182,7 +185,7 @@ class DeviceLinks:
         now = self._kernel.now()
         self.seen.update(f.key for f in frames if isinstance(f, MessageFrame) and f.key)
         if wire.mapping.ordered:
-            # Elsewhere the link itself makes two of one.
+            # On an unordered link, the link itself may duplicate a message.
             count = sum(isinstance(frame, MessageFrame) for frame in frames)
             self.carried[wire.label, now // DAY] += count
         session.received(frames, now)
@@ -204,7 +207,7 @@ class DeviceLinks:
         return True
 
     def _hang_up(self, wire: DeviceChannel) -> None:
-        """A channel is gone: go on with the others, or try again before long."""
+        """Drop a channel that is gone: continue with the others, or dial again soon."""
         wire.link.close(LinkEnd.DEVICE)
         self._wires.remove(wire)
         session = self.session
@@ -222,7 +225,7 @@ class DeviceLinks:
             self._kernel.after(delay, lambda: self._redial(session))
 
     def flush(self) -> None:
-        """Say what may be said now; end a channel that has said its last word."""
+        """Send what may be sent now; close a channel that has sent its last frame."""
         session = self.session
         if session is None:
             return
@@ -242,7 +245,7 @@ class DeviceLinks:
             self._count_sent(open_wires[-1], frames)
             fed = self._send_chosen(session, open_wires) or fed
             if session.stuck:
-                # What may not be sent again is taken back in a new contact.
+                # Messages that may not be sent again are taken back in a new contact.
                 for wire in open_wires:
                     assert isinstance(wire.phase, Open)
                     wire.phase.close(Close(CloseCode.BYE, 0, "to begin anew"), now)
@@ -264,7 +267,7 @@ class DeviceLinks:
     def _send_chosen(
         self, session: DeviceSession, wires: list[DeviceChannel]
     ) -> DeviceChannel | None:
-        """Send what goes over particular channels; returns the one that got a piece."""
+        """Send the frames that go over particular channels; return the channel that got a piece."""
         fed: DeviceChannel | None = None
         routed = session.routed(piece=self._drained)
         for wire in wires:
@@ -282,7 +285,7 @@ class DeviceLinks:
         self.sent_over[wire.label, self._kernel.now() // DAY] += count
 
     def close_spent(self, spent: LinkSpent) -> None:
-        """A link has reached a limit: it ends, unless it is the last one."""
+        """Close a link that has reached a limit, unless it is the last one."""
         open_wires = [wire for wire in self._wires if isinstance(wire.phase, Open)]
         for wire in open_wires:
             if wire.number == spent.channel and len(open_wires) > 1:
@@ -306,7 +309,7 @@ class DeviceLinks:
 
 
 class DeviceChannel:
-    """One channel, seen from the device."""
+    """One channel of a rehearsed device, as the device sees it."""
 
     __slots__ = ("instead", "label", "link", "mapping", "number", "phase", "watched")
 
@@ -322,7 +325,7 @@ class DeviceChannel:
     ) -> None:
         self.number = number
         self.instead = instead
-        """The device goes over to it, and leaves the others."""
+        """Whether the device changes to this channel and leaves the others."""
         self.label = label
         self.link = link
         self.mapping = mapping

@@ -1,6 +1,6 @@
 """A device in rehearsal: the real session and inbox on virtual time, with an application that keeps
-a list of what it has had. It dials, loses its link, dies in the middle of a commit, and comes back.
-"""
+a list of the messages it was given. The device dials, loses its link, dies in the middle of a
+commit, and comes back."""
 
 from __future__ import annotations
 
@@ -54,14 +54,15 @@ if TYPE_CHECKING:
     from lasthop.simulation.streams import Flows
 
 LOG = "log"
-"""Under this name a transactional application keeps what it has had."""
+"""The name of the note in which a transactional application keeps the messages it was given."""
 
 
 class DeviceNode:
-    """One device that lives, dies and comes back.
+    """One device that starts, crashes and starts again.
 
-    A `transactional` application's list is part of the inbox; any other's is outside of it, as if
-    it were the screen of the device: what was shown before a crash stays shown.
+    The list of a `transactional` application is part of the inbox. The list of any other
+    application is outside of it, like the screen of a device: what was shown before a crash stays
+    shown.
     """
 
     def __init__(
@@ -89,12 +90,12 @@ class DeviceNode:
         self._batch: list[ArrivedMessage] = []
         self._todo: list[Message] = []
         self._attending = False
-        self._unsent: list[Letter] = []
+        self._unsent: list[UnsentMessage] = []
         self.talk = Talk()
-        """What it has asked others, and how that ended."""
+        """The questions that this device has asked others, and how they ended."""
         self._asked_now: list[Made] = []
         self._ended_now: list[QuestionEnding] = []
-        """Questions and their ends that the next commit makes durable."""
+        """Ends of questions that the next commit makes durable."""
         self.links = DeviceLinks(
             kernel,
             random,
@@ -117,14 +118,14 @@ class DeviceNode:
         self.claims = Claims(kernel, random, self._say)
         self._expires: Micros | None = None
         self.flows: Flows | None = None
-        """Its application that writes and reads streams, if it has one."""
+        """The application that writes and reads streams, if the device has one."""
         self._pulling: dict[int, Message] = {}
         self.refused: list[Refusal] = []
         self.commits = 0
         self.crashes = 0
 
     def start(self) -> None:
-        """Come (back) to life, and dial."""
+        """Start the device, or restart it after a crash, and dial."""
         session = DeviceSession(self._terms, self._inbox.load())
         self.links.begin(session)
         self._writing = False
@@ -143,7 +144,7 @@ class DeviceNode:
         return self.links.session
 
     def had(self) -> list[ArrivedMessage]:
-        """What the application has had, as far as it will remember it."""
+        """Return the messages that the application was given, as far as it will remember them."""
         if not self._transactional:
             return self._screen
         noted = (self._inbox.note(LOG) or b"").split()
@@ -151,7 +152,7 @@ class DeviceNode:
 
     @property
     def quiet(self) -> bool:
-        """Whether nothing is under way on this side."""
+        """Whether this device has nothing under way."""
         session = self._session
         return (
             session is not None
@@ -163,16 +164,16 @@ class DeviceNode:
         )
 
     def stir(self) -> None:
-        """Its application has something to do."""
+        """Let the device act, because its application has something to do."""
         self._turn()
 
     def subscribe(self, topic: str, terms: dict[str, object] | None = None) -> None:
-        """Ask for a topic."""
+        """Subscribe to a topic, with terms if it is ranked."""
         body = b"" if terms is None else msgspec.json.encode(terms)
         self._say(body, topic, Headers(operation=Operation.SUBSCRIBE))
 
     def unsubscribe(self, topic: str) -> None:
-        """Ask for no more of it."""
+        """End the subscription to a topic."""
         self._say(b"", topic, Headers(operation=Operation.UNSUBSCRIBE))
 
     def move(self, target: str, *, joins: bool) -> None:
@@ -181,34 +182,37 @@ class DeviceNode:
         self._say(b"", None, Headers(operation=operation, to=target))
 
     def prefer(self, options: Preferences) -> None:
-        """Say which links to use, for both directions."""
+        """Set the preferences of the device, for both directions."""
         headers = Headers(operation=Operation.PREFERENCES)
-        self._unsent.append(Letter(encode_preferences(options), None, headers, options=options))
+        self._unsent.append(
+            UnsentMessage(encode_preferences(options), None, headers, options=options)
+        )
         self._turn()
 
     def send(self, body: bytes, target: str, headers: Headers) -> None:
-        """Send a message to others. The application says so again until it is in the outbox."""
+        """Send a message to others. The application repeats the request until the message is in the
+        outbox."""
         if target.startswith("topic:"):
             self._say(body, target.removeprefix("topic:"), headers)
         else:
             self._say(body, None, headers)
 
     def offer(self, service: Service) -> None:
-        """Do something for others."""
+        """Offer a service to other devices."""
         self._say(encode_service(service), None, Headers(operation=Operation.OFFER))
 
     def ask(self, ask: PlannedQuestion) -> None:
-        """Ask others something."""
-        self._unsent.append(Letter(ask.body, ask.topic, ask.headers, ask.expects))
+        """Ask other devices the planned question."""
+        self._unsent.append(UnsentMessage(ask.body, ask.topic, ask.headers, ask.expects))
         self._turn()
 
     def _say(self, body: bytes, topic: str | None, headers: Headers) -> None:
-        self._unsent.append(Letter(body, topic, headers))
+        self._unsent.append(UnsentMessage(body, topic, headers))
         self._turn()
 
-    def _queue(self, session: DeviceSession, letter: Letter) -> None:
+    def _queue(self, session: DeviceSession, unsent: UnsentMessage) -> None:
         now = self._kernel.now()
-        body, topic, headers, expects, options = letter
+        body, topic, headers, expects, options = unsent
         if options is not None:
             session.preferences.prefer(options)
         if expects is None:
@@ -230,7 +234,7 @@ class DeviceNode:
         self._kernel.after(self._random.randint(0, 5 * SECOND), self.start)
 
     def _turn(self) -> None:
-        """Draw the consequences of what happened."""
+        """Act on what has happened: show messages, commit, and send."""
         session = self._session
         if session is None:
             return
@@ -241,8 +245,8 @@ class DeviceNode:
             self._attend(session)
         if not self._writing:
             queued = len(self._unsent)
-            for letter in self._unsent:
-                self._queue(session, letter)
+            for unsent in self._unsent:
+                self._queue(session, unsent)
             self.reader.work(session)
             session.expire(now)
             if self._transactional:
@@ -250,7 +254,7 @@ class DeviceNode:
                     self._show(message)
                     reply = answer_to(message, now)
                     if reply is not None:
-                        self._queue(session, Letter(*reply))
+                        self._queue(session, UnsentMessage(*reply))
                     session.finished(message)
             if self.flows is not None and self.flows.work(session, now):
                 self._kernel.after(self._random.randint(0, 20 * MILLISECOND), self._turn)
@@ -266,7 +270,7 @@ class DeviceNode:
                 write = partial(self._write, session, change, batch, queued, talked, opening)
                 self._kernel.after(delay, write)
             else:
-                # Best effort is not stored: it leaves now or never.
+                # Best-effort messages are not stored: they leave now or never.
                 self._unsent = []
         if not self._writing or change is not None:
             self._hear_what_happened(session)
@@ -287,7 +291,7 @@ class DeviceNode:
                 case RequestAnswered(_, message):
                     reply = answer_to(message, self._kernel.now())
                     if reply is not None:
-                        self._unsent.append(Letter(*reply))
+                        self._unsent.append(UnsentMessage(*reply))
                         self._kernel.after(0, self._turn)
                 case Fetched():
                     self._fetched(session, session_event)
@@ -303,7 +307,7 @@ class DeviceNode:
             self._kernel.at(max(due, self._kernel.now() + 1), self._turn)
 
     def _attend(self, session: DeviceSession) -> None:
-        """A plain application takes its time over one message after the other."""
+        """Let a plain application work on one message after the other, each for some time."""
         if self._attending or not self._todo:
             return
         self._attending = True
@@ -340,7 +344,7 @@ class DeviceNode:
             session.finished(message)
             reply = answer_to(message, self._kernel.now())
             if reply is not None:
-                self._unsent.append(Letter(*reply))
+                self._unsent.append(UnsentMessage(*reply))
             self._turn()
 
     def _show(self, message: Message, body: bytes | None = None) -> None:
@@ -384,7 +388,8 @@ class DeviceNode:
             transaction.apply(change)
         self.talk.note(talked[0])
         self.talk.endings += talked[1]
-        # Now it is in the outbox; had we died before, the application would say it again.
+        # The messages are in the outbox now; had the device died before, its application would
+        # repeat them.
         self._unsent = self._unsent[queued:]
         if dies:
             self._crash()
@@ -397,8 +402,8 @@ class DeviceNode:
         self._turn()
 
 
-class Letter(NamedTuple):
-    """A message that the application wants sent."""
+class UnsentMessage(NamedTuple):
+    """A message that the application wants to send and that is not in the outbox yet."""
 
     body: bytes
     topic: str | None

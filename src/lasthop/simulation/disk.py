@@ -1,4 +1,4 @@
-"""Disks for rehearsed gateways: one in memory, one a real SQLite store whose log is cut."""
+"""Disks for rehearsed gateways: one in memory, and a real SQLite store whose log is cut."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lasthop.store.sqlite.faults import copy_after_crash, log_frames
 
 
 class MemoryDisk:
-    """Keeps exactly what was applied, or goes back to a backup."""
+    """A disk in memory that keeps exactly what was applied, or goes back to a backup."""
 
     def __init__(self) -> None:
         self._store = MemoryStore()
@@ -24,7 +24,7 @@ class MemoryDisk:
         return self._store
 
     def take_backup(self) -> None:
-        """Copy everything as it is now."""
+        """Copy the present content of the disk as its backup."""
         self._backup = deepcopy(self._store)
 
     @property
@@ -32,23 +32,23 @@ class MemoryDisk:
         return self._backup is not None
 
     def backup_bodies(self) -> list[bytes]:
-        """Of all messages that the backup knows."""
+        """Return the bodies of all messages in the backup."""
         assert self._backup is not None
         keys = {row.message for row in self._backup.all_deliveries()}
         return [message.body for message in self._backup.messages(keys).values()]
 
     def crash(self, writing: Commit | None) -> None:
-        """The commit that was being written is lost; with a backup, all since then is."""
+        """Lose the commit that was being written; if there is a backup, go back to it."""
         if self._backup is not None:
             self._store, self._backup = self._backup, None
         self._store = self._store.crash()
 
 
 class SqliteDisk:
-    """A store in a directory. A crash cuts its log anywhere after the last confirmed commit.
+    """A SQLite store in a directory. A crash cuts its log anywhere after the last confirmed commit.
 
-    Syncing is left out, since only the process dies here; what a loss of power leaves is made by
-    cutting the log.
+    The store does not sync, since only the process dies here; what a loss of power leaves behind is
+    made by cutting the log.
     """
 
     def __init__(self, directory: Path, random: Random) -> None:
@@ -66,7 +66,7 @@ class SqliteDisk:
         return self._store
 
     def crash(self, writing: Commit | None) -> None:
-        """Of the commit that was being written, any part may be in the log."""
+        """Crash the store; any part of the commit that was being written may be in the log."""
         store = self._store
         assert store is not None
         confirmed = self._log_end()

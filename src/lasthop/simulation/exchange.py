@@ -1,8 +1,8 @@
 """Requests, gathers and conversations in a fault schedule: who asks whom, and how each must end.
 
-A question reads `?N:T`: number N, with T turns to go. Its answer is `!N:0` when there are none, and
-the question `?N:T-1` otherwise. Whatever crashes, a question for a callback by name ends once; one
-of the moment ends once, or is gone with the process that asked it.
+A question reads `?N:T`: number N, with T turns to go. Its answer is `!N:0` if no turn is left, and
+the question `?N:T-1` otherwise. Whatever crashes, a question with a named callback ends exactly
+once; a question without one ends once, or is lost with the process that asked it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lasthop.wire.hop.services import Service
 
 TOPIC = "news"
 SERVICE = Service("answers")
-"""Which every device offers."""
+"""The service that every device offers."""
 CALLBACK = "callback"
 ASKED, TOLD = b"?", b"!"
 
@@ -31,7 +31,7 @@ TIMEOUT, REFUSED = "timeout", "refused"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedQuestion:
-    """Somebody will ask something."""
+    """A question that a device will ask at a given time."""
 
     at: Micros
     device: str
@@ -43,40 +43,41 @@ class PlannedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A question that is safe in its asker's outbox."""
+    """A question that is durable in the outbox of the device that asks."""
 
     key: int
     body: bytes
     expects: Expectation
     life: int
-    """How often the asker had crashed before."""
+    """How often the asking device had crashed before."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionEnding:
-    """How a question ended, as the application had it."""
+    """How a question ended, as the application was told."""
 
     key: int
     outcome: str
-    """The answer's text, or what came in its place."""
+    """The text of the answer, or what came in its place."""
     redelivered: bool = False
 
 
 @dataclass(slots=True)
 class Talk:
-    """What one device has asked, and how it ended."""
+    """The questions of one device, and how they ended."""
 
     made: dict[int, Made] = field(default_factory=dict)
     endings: list[QuestionEnding] = field(default_factory=list)
     strays: list[str] = field(default_factory=list)
-    """Answers that were shown as something else."""
+    """Answers that were shown to the application as ordinary messages."""
 
     def note(self, made: list[Made]) -> None:
-        """These are durable."""
+        """Note questions that have become durable."""
         self.made.update((question.key, question) for question in made)
 
     def heard(self, session_event: SessionEvent) -> bool:
-        """Something happened to a question of the moment; true if it was its end."""
+        """Note a session event about a question without callback; return True if it was the
+        question's end."""
         if isinstance(session_event, RequestAnswered):
             self.endings.append(QuestionEnding(session_event.key, session_event.message.text))
         elif isinstance(session_event, TimedOut):
@@ -96,8 +97,8 @@ class Talk:
         return True
 
     def show(self, message: Message) -> QuestionEnding | None:
-        """The application got a message of a conversation; how a question of ours ended, if that is
-        what it is."""
+        """Take a message of a conversation that the application was given; return how a question of
+        this device ended, if the message says so."""
         if message.request is not None:
             outcome = message.text
             if message.timed_out:
@@ -111,14 +112,15 @@ class Talk:
 
 
 def concerns(message: Message) -> bool:
-    """Whether it belongs to a conversation."""
+    """Return whether the message belongs to a conversation."""
     return message.request is not None or message.body[:1] in (ASKED, TOLD)
 
 
 def answer_to(
     message: Message, now: Micros
 ) -> tuple[bytes, str | None, Headers, Expectation | None] | None:
-    """What every application answers, to be sent; None when nobody waits for it."""
+    """Return what every application answers, ready to be sent; None if no answer is expected any
+    more."""
     before = message.reply_before
     if message.body[:1] != ASKED or before is None or now >= before:
         return None
@@ -140,7 +142,8 @@ def answer_to(
 
 
 def expectation(number: int, target: str) -> Expectation:
-    """Some are for a callback, some in order."""
+    """Return what to expect of the answer: some questions name a callback, some keep their
+    order."""
     return Expectation(
         target=target,
         callback=CALLBACK if number % 2 else "",
@@ -149,7 +152,8 @@ def expectation(number: int, target: str) -> Expectation:
 
 
 def draw_asks(schedule: Schedule) -> list[PlannedQuestion]:
-    """Questions for a schedule, drawn by themselves, so that the rest of it is what it was."""
+    """Draw the questions of a schedule with a random generator of their own, so that the rest of
+    the schedule does not change."""
     random = Random(schedule.seed ^ 0xA5C)
     end = schedule.batches[-1].at
     asks: list[PlannedQuestion] = []
@@ -185,12 +189,12 @@ def draw_asks(schedule: Schedule) -> list[PlannedQuestion]:
 def judge_talk(
     verdict: RehearsalVerdict, device: str, talk: Talk, *, crashes: int, plain: bool
 ) -> None:
-    """Every question ended once, with its own answer or with its deadline, in order."""
+    """Check that every question ended once and in order, with its own answer or at its deadline."""
     for stray in talk.strays:
         verdict.add("untrue", f"{device} was shown the answer {stray} as something else")
     endings: dict[int, list[QuestionEnding]] = defaultdict(list)
     for ending in talk.endings:
-        if ending.outcome != REFUSED or ending.key in talk.made:  # Others are refused as well.
+        if ending.outcome != REFUSED or ending.key in talk.made:  # Others are refused, too.
             endings[ending.key].append(ending)
     for key in endings.keys() - talk.made.keys():
         verdict.add("untrue", f"{device} has an answer to a question that it never asked: {key}")
@@ -214,7 +218,7 @@ def judge_talk(
 def _answers(made: Made) -> list[str]:
     number, turns = map(int, made.body[1:].split(b":"))
     if made.expects.gather:
-        # Whoever answers says the same; that somebody is missing is right if few were enough.
+        # All answers are equal; a missing one is right if a smaller number was enough.
         few = [] if made.expects.most is None else [f"short:!{number}:0"]
         return ["", f"!{number}:0", *few]
     return [f"?{number}:{turns - 1}" if turns else f"!{number}:0"]
@@ -228,9 +232,9 @@ def _judge_order(verdict: RehearsalVerdict, device: str, talk: Talk) -> None:
         if made is None or not made.expects.lane or ending.key in seen:
             continue
         if ending.outcome == REFUSED:
-            continue  # Told at once, out of turn.
+            continue  # Refusals come at once, out of order.
         seen.add(ending.key)
-        # Questions of the moment of an earlier life are gone.
+        # Questions without callback do not survive a crash.
         life = 0 if made.expects.callback else made.life
         lane = (made.expects.callback, made.expects.lane, life)
         if ending.key < newest[lane]:

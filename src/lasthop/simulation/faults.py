@@ -1,7 +1,7 @@
 """Fault schedules: random traffic over bad links between a gateway and devices that keep dying.
 
-Everything that runs here is the product itself; only time, links and disks are rehearsed. A
-schedule ends when everything that was accepted has come to its end, and is then judged.
+All code that runs here is the product itself; only time, links and disks are rehearsed. A schedule
+ends when everything that was accepted has its outcome, and is then judged.
 """
 
 from __future__ import annotations
@@ -65,22 +65,22 @@ from lasthop.store.commit import Commit
 from lasthop.wire.hop.frames import Credit, Headers
 
 PATIENCE = HOUR // 2
-"""Virtual time after which a schedule that is not through is called stuck. The longest wait that
-is right is for a link that died without a word: the gateway gives it up after 11 minutes."""
+"""Virtual time after which a schedule that has not ended is reported as stuck. The longest
+legitimate wait is for a link that died silently: the gateway gives it up after 11 minutes."""
 
 SEGMENT = 250
-"""Bytes of a body that still travel in one frame: few, so that every schedule has larger ones."""
+"""Bytes of a body that still travel in one frame: few, so that every schedule has larger bodies."""
 
 ENOUGH = 2
-"""Answers without anything in them, after which a user believes that there is nothing left."""
+"""Empty answers in a row after which a user believes that nothing is left to read."""
 
 STORM = 120 * SECOND
-"""Bad weather lasts this long; then it clears, so that every schedule comes to an end."""
+"""How long links are bad; then they improve, so that every schedule comes to an end."""
 
 
 @dataclass(frozen=True, slots=True)
 class RehearsalOutcome:
-    """One schedule, run and judged."""
+    """The result of one schedule that was run and judged."""
 
     seed: int
     messages: int
@@ -90,7 +90,7 @@ class RehearsalOutcome:
 
 
 def run(seed: int, *, messages: int = 50, sqlite: bool = False) -> RehearsalOutcome:
-    """Run the schedule with this number."""
+    """Run and judge the schedule with this seed."""
     schedule = draw(seed, messages=messages)
     add_ranked(schedule)
     add_groups(schedule)
@@ -103,7 +103,7 @@ def run(seed: int, *, messages: int = 50, sqlite: bool = False) -> RehearsalOutc
 
 
 class Rehearsal:
-    """One schedule on the stage."""
+    """One run of one schedule: gateway, devices, publishers and the checks at the end."""
 
     def __init__(self, schedule: Schedule, disk: Disk) -> None:
         self._schedule = schedule
@@ -121,7 +121,7 @@ class Rehearsal:
             segment=SEGMENT,
             stream_window=GATEWAY_WINDOW,
         )
-        # A surrogate says what becomes of messages one by one; groups and queues decide themselves.
+        # A surrogate decides about messages one by one; groups and queues decide themselves.
         self._trouble = None if schedule.memberships else draw_trouble(schedule.seed)
         self._worker: RehearsedWorker | None = None
         if self._trouble is not None:
@@ -160,7 +160,7 @@ class Rehearsal:
         self._next_look: dict[str, Micros] = {}
         self._playing = False
         self._forgiven: set[int] = set()
-        """Messages that a backup does not know: what became of them is nobody's fault."""
+        """Numbers of messages that a backup does not know: their outcomes are not judged."""
 
     def run(self) -> RehearsalOutcome:
         schedule = self._schedule
@@ -177,7 +177,7 @@ class Rehearsal:
         if any(ask.expects.target.startswith("service:") for ask in self._asks):
             for device in self._devices.values():
                 device.offer(SERVICE)
-        # Everybody is known before anything is sent to them.
+        # Every device is known before anything is sent to it.
         introduced = self._kernel.run(until=self._introduced, limit=PATIENCE)
         start = self._start = self._kernel.now()
         self._playing = True
@@ -268,14 +268,15 @@ class Rehearsal:
             self._disk.take_backup()
 
     def _go_back(self, disk: MemoryDisk) -> None:
-        """The gateway will wake up with its backup: forgive it what that cannot know."""
+        """Exempt from judgement what the backup cannot know, since the gateway will restart with
+        it."""
         self._undone = True
         bodies = disk.backup_bodies()
         known = {base(int(body.rstrip(b"."))) for body in bodies if body[:1].isdigit()}
         for plan in (plan for batch in self._schedule.batches for plan in batch.plans):
-            # What was taken back or expired in the life that is undone is open again.
+            # Messages that were cancelled or expired after the backup are open again.
             unsteady = (plan.ttl, plan.cancel_after, plan.replace_key) != (None, None, None)
-            # What was seen in that life, or has the rank of that life, may be open again.
+            # Messages that were seen or reranked after the backup may be open again.
             unsteady = unsteady or plan.target in (f"topic:{RANKED}", QUEUE) or plan.binding > 0
             if self._trouble is not None:
                 unsteady = unsteady or may_be_stopped(self._trouble, plan.number, self._devices)
@@ -312,7 +313,7 @@ class Rehearsal:
         device = self._devices[source.removeprefix("device:")]
         for plan in batch.plans:
             device.send(plan.body, plan.target, _headers(plan))
-            # With a deadline it may reach the gateway too late, which then says so.
+            # A message with a deadline may reach the gateway too late; the gateway then says so.
             if plan.ttl is None and plan.reliability is not Reliability.BEST_EFFORT:
                 self._sent_by_devices.add(plan.number)
 
@@ -320,8 +321,8 @@ class Rehearsal:
         if self._kernel.now() <= self._start + self._schedule.batches[-1].at:
             return False
         gateway = self._gateway.gateway
-        # Asked after everything that happens, so what is mostly the answer comes first; messages of
-        # the ranked topic are open until somebody looks.
+        # This is checked after every action, so the most frequent answer comes first; messages of
+        # the ranked topic are open until a user looks.
         if gateway is None or (gateway.deliveries.items and not self._schedule.ranked):
             return False
         if self._kernel.now() <= self._start + self._last_ask:
@@ -344,7 +345,8 @@ class Rehearsal:
             self._stream_publisher.send(plan)
 
     def _streamed_to_the_end(self) -> bool:
-        """A backup knows nothing of what was taken after it, so there streams may be given up."""
+        """Return whether all streams have ended. A backup does not know what was accepted after it,
+        so after going back to it streams may be given up."""
         if not self._streams or self._undone:
             self._stream_publisher.given_up = True
             return True
@@ -360,8 +362,8 @@ class Rehearsal:
         return by_devices | self._stream_publisher.sent
 
     def _read_to_the_end(self) -> bool:
-        """When everything has been said, users of the ranked topic read on until there is nothing
-        left, and then give it up."""
+        """Let the users of the ranked topic read on until nothing is left, then unsubscribe; return
+        whether all have."""
         looks = self._schedule.looks
         if looks and self._kernel.now() <= self._start + max(look.at for look in looks):
             return False
@@ -370,18 +372,19 @@ class Rehearsal:
             if device.reader.looking or name in self._given_up:
                 continue
             if name not in self._next_look:
-                # What was empty while others still spoke says nothing of what is left now.
+                # Answers that were empty while messages still came say nothing about what is left
+                # now.
                 device.reader.empty_looks = 0
             if self._kernel.now() < self._next_look.get(name, 0):
                 return False
             self._next_look[name] = self._kernel.now() + 2 * SECOND
-            # An answer that came too late for an earlier look may have left something here; what a
-            # backup does not know stays there, since the gateway cannot say what it is worth.
+            # A late answer to an earlier look may have left something on the device. Messages that
+            # a backup does not know stay there, since the gateway cannot say what they are worth.
             unknown = self._undone and device.reader.empty_looks > 2 * ENOUGH
             if device.reader.empty_looks < ENOUGH or (device.reader.unread(RANKED) and not unknown):
                 device.reader.look(RANKED, None)
             elif self._on_its_way(name):
-                continue  # Shown without being asked for, so a look does not find it.
+                continue  # Shown unasked, so a look does not find it.
             else:
                 self._given_up.add(name)
                 device.unsubscribe(RANKED)
@@ -389,8 +392,8 @@ class Rehearsal:
         return len(self._given_up) == len(self._schedule.ranked)
 
     def _on_its_way(self, name: str) -> bool:
-        """Whether the gateway has something for this device that only waits for its turn, or for
-        the device's word."""
+        """Return whether the gateway has something for this device that only waits for its turn or
+        for the device's ack."""
         gateway = self._gateway.gateway
         if gateway is None:
             return True
@@ -454,11 +457,12 @@ class Rehearsal:
             if self._trouble.terms.failing is Failing.REFUSE:
                 expected.add("surrogate_failed")
         if any(plan.pull for plan in plans.values()):
-            # It came by itself, since the device had begun to pull it before, and was done with.
+            # The body came by itself, since the device had begun to pull it before, and was
+            # finished.
             expected.add("not_found")
         for device in self._devices.values():
             for refusal in device.refused:
-                # A backup does not know what may be claimed.
+                # A backup does not know which messages may be claimed.
                 forgiven = refusal.code == "not_found" and self._forgiven
                 if refusal.code not in expected and not forgiven:
                     verdict.add("untrue", f"the gateway refused: {refusal.detail}")
@@ -484,7 +488,7 @@ class Rehearsal:
                 yield msgspec.json.decode(line, type=Event)
 
     def _judge_budgets(self, verdict: RehearsalVerdict) -> None:
-        """Nobody was sent more over a link than the device can afford in a day."""
+        """Check that no device was sent more over a link in a day than its limits allow."""
         self._judge_spending(verdict)
         store = self._gateway.store
         if store is None or self._forgiven:
@@ -495,7 +499,7 @@ class Rehearsal:
                 sent[event.dev, event.link, event.t // DAY] += 1
         for name, device in self._devices.items():
             for (link, day), count in device.links.carried.items():
-                # What left just before a crash is not in the log.
+                # Messages that left just before a crash are not in the log.
                 sent[name, link, day] = max(count, sent[name, link, day])
         for name, plans in self._schedule.plans.items():
             for limit in plans.limits:
@@ -505,7 +509,7 @@ class Rehearsal:
                         verdict.add("untrue", f"{told}, which may carry {limit.amount} a day")
 
     def _judge_spending(self, verdict: RehearsalVerdict) -> None:
-        """Nobody has sent more over a link than it can afford in a day."""
+        """Check that no device has sent more over a link in a day than its limits allow."""
         for name, plans in self._schedule.plans.items():
             sent = self._devices[name].links.sent_over
             for limit in plans.limits:
@@ -515,7 +519,7 @@ class Rehearsal:
                         verdict.add("untrue", f"{told}, which may carry {limit.amount} a day")
 
     def _ranks(self, plans: dict[int, PlannedMessage]) -> dict[int, float]:
-        """What every message of the ranked topic was worth in the end."""
+        """Return the final rank of every message of the ranked topic."""
         ranks = {n: plan.rank for n, plan in plans.items() if plan.target == f"topic:{RANKED}"}
         for publisher in self._publishers.values():
             ranks |= publisher.ranks
@@ -531,7 +535,7 @@ class Rehearsal:
             message = store.messages([row.message])[row.message]
             own = message.source == GATEWAY or message.stream
             if own or message.body[:1] in (ASKED, TOLD):
-                continue  # An answer of the gateway's own, or of a conversation, or a stream.
+                continue  # The gateway's own answer, a conversation or a stream.
             device = gateway.registry.numbered(row.device)
             assert device is not None
             number = int(message.body.rstrip(b"."))

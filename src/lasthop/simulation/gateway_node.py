@@ -1,7 +1,7 @@
-"""A gateway in rehearsal: the real `Gateway` and channels, on virtual time, that can crash.
+"""A gateway in rehearsal: the real `Gateway` and channels on virtual time, which can crash.
 
 Writing takes time, and a crash can fall anywhere: while changes are only collected, while a commit
-is being written (then it is lost), or after it is durable and before anybody heard of it.
+is being written (then it is lost), or after it is durable and before anyone is told.
 """
 
 from __future__ import annotations
@@ -42,27 +42,28 @@ from lasthop.wire.hop.handshake import Waiting
 from lasthop.wire.pap.answers import PapAnswer
 
 Tell: TypeAlias = Callable[[str, bytes, Callable[[PapAnswer], None]], None]
-"""Posts a result of this content type, and hands the answer on when there is one."""
+"""Posts a result of this content type, and passes the answer on when there is one."""
 
 AskSurrogate: TypeAlias = Callable[[Gateway, Consult, Callable[[], bool]], None]
-"""Gives a surrogate what waits for it, on behalf of a gateway of which can be said whether it still
-lives."""
+"""Gives a surrogate the messages that wait for it. The last argument returns whether the gateway
+that asks is still running."""
 
 
 class Disk(Protocol):
-    """Where a gateway's store lives; it outlives the gateway."""
+    """The disk with a gateway's store; it survives the gateway's crashes."""
 
     def open(self) -> Store:
-        """The store, as a new process finds it."""
+        """Return the store as a new process finds it."""
         ...
 
     def crash(self, writing: Commit | None) -> None:
-        """The process is gone: what was applied is kept, of `writing` all or nothing."""
+        """End the process that uses the disk: what was applied is kept, and `writing` completely or
+        not at all."""
         ...
 
 
 class GatewayNode:
-    """One gateway that lives, dies and comes back."""
+    """One gateway that starts, crashes and starts again."""
 
     def __init__(
         self,
@@ -80,7 +81,7 @@ class GatewayNode:
         consult: AskSurrogate | None = None,
         carriers: Callable[[int], Mapping[str, Carrier]] = lambda boot: {},
     ) -> None:
-        """`carriers` makes those of a new life from its number."""
+        """`carriers` returns the carriers of a new start, given its number."""
         self._kernel = kernel
         self._random = random
         self._disk = disk
@@ -97,7 +98,7 @@ class GatewayNode:
         self.gateway: Gateway | None = None
         self.store: Store | None = None
         self.thrift: Thrift | None = None
-        """Looks at what is sent again, where somebody wants to know."""
+        """Checks what is sent again, in rehearsals that want to know; otherwise None."""
         self.crashes = 0
         self.commits = 0
         self._channels: dict[int, _Channel] = {}
@@ -110,7 +111,7 @@ class GatewayNode:
         return self.gateway is not None
 
     def start(self) -> None:
-        """Come (back) to life."""
+        """Start the gateway, or restart it after a crash, with the store on its disk."""
         self.store = self._disk.open()
         self._writing.clear()
         restored = self.store.open()
@@ -125,7 +126,7 @@ class GatewayNode:
         self.turn()
 
     def crash(self, writing: Commit | None = None) -> None:
-        """Die at once, perhaps in the middle of a write. Nobody is told but by silence."""
+        """Crash at once, perhaps in the middle of a write. Others only notice the silence."""
         if self.gateway is None:
             return
         self.crashes += 1
@@ -138,7 +139,7 @@ class GatewayNode:
             channel.link.cut()
 
     def dial(self, link: RehearsedLink, kind: Interconnect) -> int:
-        """A device connects; 0 when nobody is there."""
+        """Connect a device; return the number of the channel, or 0 if the gateway is down."""
         if self.gateway is None:
             return 0
         self._last_channel += 1
@@ -151,9 +152,10 @@ class GatewayNode:
         return number
 
     def act(self, action: Callable[[Gateway, Micros], None], durable: Callable[[], None]) -> bool:
-        """Let a publisher act; it hears `durable` when what it did is. False: nobody is there.
+        """Let a publisher act; call `durable` when its action is. Return False if the gateway is
+        down.
 
-        When the gateway dies in between it never hears.
+        If the gateway crashes before that, `durable` is never called.
         """
         gateway = self.gateway
         if gateway is None:
@@ -168,7 +170,8 @@ class GatewayNode:
         return True
 
     def arrived(self, number: int, data: bytes, unit: int | None = None) -> None:
-        """Bytes came in over a channel; as a numbered unit, where they overtake one another."""
+        """Take bytes that came in over a channel; on an unordered link they come as a numbered
+        unit."""
         channel = self._channels.get(number)
         if channel is None or self.gateway is None:
             return
@@ -185,13 +188,13 @@ class GatewayNode:
         self.turn()
 
     def broken(self, number: int) -> None:
-        """A channel's link has ended."""
+        """Note that the link of a channel has ended."""
         if self._channels.pop(number, None) is not None and self.gateway is not None:
             self.gateway.channel_lost(number, "the link broke", self._kernel.now())
             self.turn()
 
     def turn(self) -> None:
-        """Draw the consequences of what happened."""
+        """Act on what has happened: carry out effects, and begin to write the next commit."""
         gateway = self.gateway
         if gateway is None:
             return
@@ -207,7 +210,7 @@ class GatewayNode:
                 self._kernel.at(max(due, now + 1), self._wake)
 
     def _wake(self) -> None:
-        # Every turn plans a wake-up; only those that are due do anything.
+        # Every turn plans a wake-up; only those that are due have an effect.
         gateway = self.gateway
         if gateway is not None:
             due = gateway.next_wake()
@@ -222,7 +225,7 @@ class GatewayNode:
                 self._write(gateway)
 
     def _write(self, gateway: Gateway) -> None:
-        """One after the other."""
+        """Write the first waiting commit; commits are written one after the other."""
         delay = self._random.randint(0, self._write_time)
         self._kernel.after(delay, lambda: self._written(gateway))
 
@@ -297,7 +300,7 @@ class GatewayNode:
             self._kernel.after(self._write_time, lambda: self._fetched(gateway, messages))
 
     def _match(self, gateway: Gateway, effect: MatchFilters) -> None:
-        """Read a large body here: virtual time has no event loop to hold up."""
+        """Read a large body here: in virtual time there is no event loop to delay."""
         if self.gateway is gateway:
             filters = gateway.topics.index.filters
             reading = filters.read(effect.app, effect.content_type, effect.body)
@@ -342,7 +345,7 @@ class GatewayNode:
         channel.phase.send(frames, now)
 
     def _flush(self, number: int, channel: _Channel) -> None:
-        """Write what the channel has to say; hang up when it was the last word."""
+        """Write what the channel has to send, and hang up after its last frame."""
         for data in channel.phase.data_to_send():
             channel.link.write(LinkEnd.GATEWAY, data)
         if channel.phase.closed is not None and self._channels.pop(number, None) is not None:
@@ -370,7 +373,7 @@ class GatewayNode:
 
 
 def session_of(gateway: Gateway, channel: int) -> Session | None:
-    """Whose channel this is."""
+    """Return the session that uses this channel, or None."""
     for session in gateway.deliveries.sessions():
         if any(line.channel == channel for line in session.lines):
             return session

@@ -1,7 +1,7 @@
-"""Groups and queues in a fault schedule: who belongs to them, what is sent to them, and what has to
-be true of it in the end.
+"""Groups and queues in a fault schedule: their members, what is sent to them, and what has to be
+true in the end.
 
-They are drawn by themselves, so that the rest of a schedule is what it was without them.
+They are drawn with a random generator of their own, so that the rest of a schedule does not change.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ GROUP, QUEUE = "group:crew", "queue:jobs"
 
 
 def add_groups(schedule: Schedule) -> None:
-    """Let some devices belong to a group and a queue: in a third of all schedules."""
+    """Let some devices belong to a group and a queue, in a third of all schedules."""
     if schedule.seed % 3 != 1:
         return
     random = Random(schedule.seed ^ 0x6209)
@@ -52,7 +52,7 @@ def add_groups(schedule: Schedule) -> None:
         schedule.batches.append(Batch(at=at, plans=plans))
     schedule.batches.sort(key=lambda batch: batch.at)
     if schedule.copy_at is None:
-        # A backup would not know who has come back, or who has given up.
+        # A backup would not know which members have come back, or which claims were given up.
         _draw_moves(schedule, random, end)
         _draw_crashes(schedule, random)
 
@@ -68,7 +68,7 @@ def _draw_moves(schedule: Schedule, random: Random, end: Micros) -> None:
 
 
 def _draw_crashes(schedule: Schedule, random: Random) -> None:
-    """What is decided comes long after what is accepted: so do these."""
+    """Draw later crashes, because decisions come long after acceptance."""
     for when in (schedule.crash_before, schedule.crash_after):
         for _ in range(random.choice((0, 1, 2))):
             when.add(random.randint(1, 10 * len(schedule.batches)))
@@ -105,7 +105,7 @@ def _plan(random: Random, number: int, source: str) -> PlannedMessage:
 
 
 class Claims:
-    """An application that wants to act on what it is shown, and remembers what it was told."""
+    """An application that claims messages it is shown, and remembers the decisions."""
 
     def __init__(
         self, kernel: Kernel, random: Random, say: Callable[[bytes, str | None, Headers], None]
@@ -115,12 +115,12 @@ class Claims:
         self._say = say
         self._asked: dict[int, int] = {}
         self.answers: list[tuple[int, bool]] = []
-        """By message: whether it was granted."""
+        """The key of a message, and whether the claim was granted."""
         self.shown: dict[int, Micros] = {}
-        """When messages for groups were first shown."""
+        """When messages for groups were first shown, by key."""
 
     def see(self, message: Message) -> None:
-        """The user sees a message: a claim may follow, or two."""
+        """Note that the user sees a message; one or more claims may follow."""
         if message.group is None:
             return
         self.shown.setdefault(message.key, self._kernel.now())
@@ -131,32 +131,32 @@ class Claims:
                 self._kernel.after(delay, partial(self._say, b"", None, headers))
 
     def queued(self, key: int, headers: Headers) -> None:
-        """A claim is on its way."""
+        """Note that a claim is in the outbox."""
         if headers.operation == Operation.CLAIM:
             self._asked[key] = headers.in_reply_to or 0
 
     def hear(self, told: Decided) -> None:
-        """What was decided."""
+        """Note what the gateway decided about a claim."""
         verdict = told.decision.verdict
         if verdict in (GroupDecision.GRANT, GroupDecision.DENY) and told.key in self._asked:
             self.answers.append((self._asked[told.key], verdict is GroupDecision.GRANT))
 
 
 @dataclass(slots=True)
-class _Story:
-    """What the log has about one message for a group."""
+class _GroupHistory:
+    """What the event log has about one message for a group."""
 
     members: int = 0
-    """How many there were when it was accepted."""
+    """How many members the group had when the message was accepted."""
     accepted: set[str] = field(default_factory=set)
     received: set[str] = field(default_factory=set)
     released: set[str] = field(default_factory=set)
-    """Devices that it left for, or could have."""
+    """Devices to which the message was sent, or could have been."""
     before: Micros = 0
     settled: list[tuple[str, str, Micros]] = field(default_factory=list)
-    """How it was settled, by whom, and when."""
+    """How the message was settled, by which device, and when."""
     early: bool = False
-    """It was released for all before all had it."""
+    """Whether the message was released for all members before all had received it."""
 
 
 def judge_groups(
@@ -168,53 +168,53 @@ def judge_groups(
     seen: Mapping[str, set[int]],
     events: Iterable[Event],
 ) -> None:
-    """Hold what happened to groups and queues against what they promise; `seen` has the keys of
-    all messages that came over each device's channels."""
+    """Check what happened to groups and queues; `seen` has the keys of all messages that came over
+    each device's channels."""
     bound = [f for f in fates if plans[f.number].target in (GROUP, QUEUE)]
     by_number: dict[int, list[Fate]] = defaultdict(list)
     for fate in bound:
         by_number[fate.number].append(fate)
-    stories = _stories(events, {fate.key for fate in bound})
+    histories = _histories(events, {fate.key for fate in bound})
     for number, theirs in by_number.items():
         plan = plans[number]
-        story = stories[theirs[0].key]
+        history = histories[theirs[0].key]
         had = {name: [a for a in there if a.number == number] for name, there in arrivals.items()}
         if plan.target == QUEUE:
             _judge_queue(verdict, plan, theirs, had)
         elif plan.binding is Binding.ATOMIC:
-            _judge_atomic(verdict, number, theirs, had, story, claims, seen)
+            _judge_atomic(verdict, number, theirs, had, history, claims, seen)
         elif plan.binding is Binding.CLAIM:
-            _judge_claim(verdict, number, theirs, story, claims)
+            _judge_claim(verdict, number, theirs, history, claims)
         if plan.target == GROUP and not plan.withdrawable and plan.binding is not Binding.CLAIM:
-            _judge_members(verdict, number, story)
+            _judge_members(verdict, number, history)
 
 
-def _stories(events: Iterable[Event], keys: set[int]) -> dict[int, _Story]:
-    stories: dict[int, _Story] = defaultdict(_Story)
+def _histories(events: Iterable[Event], keys: set[int]) -> dict[int, _GroupHistory]:
+    histories: dict[int, _GroupHistory] = defaultdict(_GroupHistory)
     for event in events:
         if event.msg not in keys:
             continue
-        story = stories[event.msg]
+        history = histories[event.msg]
         if event.kind == Kind.PUBLISHED:
-            story.members = event.count
+            history.members = event.count
         elif event.kind == Kind.ACCEPTED:
-            story.accepted.add(event.dev)
-            story.before = event.before
+            history.accepted.add(event.dev)
+            history.before = event.before
         elif event.kind == Kind.RELEASED:
-            story.released.add(event.dev)
+            history.released.add(event.dev)
         elif event.kind == Kind.RECEIVED:
-            story.received.add(event.dev)
+            history.received.add(event.dev)
         elif event.kind == Kind.SETTLED:
-            story.settled.append((event.state, event.dev, event.t))
+            history.settled.append((event.state, event.dev, event.t))
             if event.state == Standing.RELEASED.name:
-                story.early = story.received != story.accepted or event.t >= story.before
-    return stories
+                history.early = history.received != history.accepted or event.t >= history.before
+    return histories
 
 
-def _judge_members(verdict: RehearsalVerdict, number: int, story: _Story) -> None:
-    if len(story.accepted) != story.members:
-        told = f"{number} was for {story.members} members"
-        verdict.add("lost", f"{told}, and went to {sorted(story.accepted)}")
+def _judge_members(verdict: RehearsalVerdict, number: int, history: _GroupHistory) -> None:
+    if len(history.accepted) != history.members:
+        told = f"{number} was for {history.members} members"
+        verdict.add("lost", f"{told}, and went to {sorted(history.accepted)}")
 
 
 def _judge_atomic(
@@ -222,21 +222,21 @@ def _judge_atomic(
     number: int,
     fates: list[Fate],
     had: Mapping[str, list[ArrivedMessage]],
-    story: _Story,
+    history: _GroupHistory,
     claims: Mapping[str, Claims],
     seen: Mapping[str, set[int]],
 ) -> None:
     key = fates[0].key
     shown = {name for name, arrivals in had.items() if arrivals}
     delivered = {fate.device for fate in fates if fate.state is State.DELIVERED}
-    if len(story.settled) != 1:
-        verdict.add("untrue", f"atomic {number} was settled {len(story.settled)} times")
+    if len(history.settled) != 1:
+        verdict.add("untrue", f"atomic {number} was settled {len(history.settled)} times")
         return
-    state, _, at = story.settled[0]
+    state, _, at = history.settled[0]
     if state == Standing.RELEASED.name:
-        if story.early:
+        if history.early:
             verdict.add("untrue", f"atomic {number} was released too early, or too late")
-        if shown != story.accepted:
+        if shown != history.accepted:
             verdict.add("lost", f"atomic {number} was released, and shown to {sorted(shown)} only")
         for name in shown:
             if claims[name].shown.get(key, at) < at:
@@ -244,7 +244,7 @@ def _judge_atomic(
     elif shown or delivered:
         verdict.add("untrue", f"atomic {number} was {state}, and shown to {sorted(shown)}")
     for fate in fates:
-        if fate.device not in story.released and key in seen[fate.device]:
+        if fate.device not in history.released and key in seen[fate.device]:
             verdict.add("untrue", f"{fate.device} was sent {number}, which never left")
 
 
@@ -252,14 +252,14 @@ def _judge_claim(
     verdict: RehearsalVerdict,
     number: int,
     fates: list[Fate],
-    story: _Story,
+    history: _GroupHistory,
     claims: Mapping[str, Claims],
 ) -> None:
     key = fates[0].key
     answers = {name: {a for k, a in c.answers if k == key} for name, c in claims.items()}
     granted = [name for name, told in answers.items() if True in told]
-    winners = [dev for state, dev, _ in story.settled if state == Standing.CLAIMED.name]
-    if len(story.settled) > 1 or len(granted) > 1:
+    winners = [dev for state, dev, _ in history.settled if state == Standing.CLAIMED.name]
+    if len(history.settled) > 1 or len(granted) > 1:
         verdict.add("untrue", f"{number} was granted to {granted}, by the log to {winners}")
     if granted and granted != winners:
         verdict.add("untrue", f"{number} was granted to {granted}, by the log to {winners}")

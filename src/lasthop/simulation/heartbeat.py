@@ -1,9 +1,9 @@
 """The heartbeat rehearsed: an idle device behind an address translator with little patience.
 
-The translator forgets a connection that was silent for its timeout, and from then on nothing comes
-through. The device's side is the real one: `Pinging` of the hop protocol on the working connection,
-`NetworkPatience` beside it, and one connection at a time that is there to be lost. A fixed interval
-is rehearsed in the same way, without learning.
+The translator forgets a connection that was silent for its timeout, and from then on nothing
+passes. The device's side is the real one: `Pinging` of the hop protocol on the working connection,
+`NetworkPatience` beside it, and one connection at a time that only serves for trials. A fixed
+interval is rehearsed in the same way, without learning.
 """
 
 from __future__ import annotations
@@ -17,55 +17,56 @@ from lasthop.decision.heartbeat import NetworkPatience, step_of
 from lasthop.wire.hop.heartbeat import Beat, Pinging
 
 TIMEOUTS = (30, 60, 120, 300, 900, 1800)
-"""Seconds; from an impatient translator to a patient one."""
+"""Timeouts of usual translators in seconds, from an impatient one to a patient one."""
 
 ROUND_TRIP: Micros = SECOND // 5
 RECONNECT: Micros = SECOND
-"""From noticing that a connection is gone to the next one."""
+"""Time from noticing that a connection is lost to the next connection."""
 
 PAUSE: Micros = SECOND
-"""Between two trials."""
+"""Time between two trials, in microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Translator:
-    """Forgets connections; its timeout may change: from when on, and what it is then."""
+    """An address translator that forgets silent connections. Each entry of `timeouts` is the time
+    from which on it holds, and the timeout."""
 
     timeouts: tuple[tuple[Micros, Micros], ...]
 
     @classmethod
     def of(cls, seconds: float) -> Translator:
-        """One that stays as it is."""
+        """Return a translator whose timeout never changes."""
         return cls(((0, round(seconds * SECOND)),))
 
     def timeout(self, now: Micros) -> Micros:
-        """What it is now."""
+        """Return the timeout that holds at `now`, in microseconds."""
         return next(timeout for since, timeout in reversed(self.timeouts) if since <= now)
 
     def forgets(self, since: Micros, until: Micros) -> bool:
-        """Whether it forgets a connection that is silent for that long."""
+        """Return whether the translator forgets a connection that is silent for this time."""
         moments = [at for at, _ in self.timeouts if since < at < until] + [until]
         return any(at - since >= self.timeout(at) for at in moments)
 
 
 @dataclass(slots=True)
 class HeartbeatRehearsal:
-    """What happened, day by day."""
+    """What happened in one rehearsal of an idle device, day by day."""
 
     days: int
     pings: list[int] = field(default_factory=list)
-    """On both connections."""
+    """Pings per day, on the working connection and in trials."""
     lost: list[int] = field(default_factory=list)
-    """Working connections that were found dead."""
+    """Working connections per day that were found dead."""
     trials: int = 0
     failures: int = 0
     first_settled_at: Micros | None = None
-    """When the first search was over."""
+    """When the first search was over; None: never."""
     trials_to_settle: int = 0
     failures_to_settle: int = 0
-    """Of the first search."""
+    """Trials and failures of the first search."""
     interval: Micros = 0
-    """Of the working connection in the end."""
+    """The interval of the working connection at the end, in microseconds."""
 
 
 def rehearse(
@@ -75,8 +76,8 @@ def rehearse(
     fixed: Micros | None = None,
     others: Micros | None = None,
 ) -> HeartbeatRehearsal:
-    """An idle device for some days: with a fixed interval, or learning; maybe with what `others`
-    have found."""
+    """Rehearse an idle device for some days: with a fixed interval, or learning; `others` is the
+    interval that other devices have found."""
     patience = (
         None if fixed is not None else NetworkPatience(guess=step_of(others) if others else -1)
     )
@@ -97,7 +98,7 @@ class _Device:
         self._end = days * DAY
         self._seen = HeartbeatRehearsal(days, [0] * (days + 1), [0] * (days + 1))
         self._trial: tuple[Micros, Micros] | None = None
-        """When it began, and how long it is."""
+        """The beginning and the length of the present trial."""
 
     def run(self) -> HeartbeatRehearsal:
         working = Pinging(0, interval=self._interval())
@@ -145,7 +146,7 @@ class _Device:
         return inf if wait is None else max(wait, now)
 
     def _turn_trial(self, now: Micros) -> None:
-        """Begin a trial, or end the one that goes on."""
+        """Begin a trial, or end the present one."""
         assert self._patience is not None
         if self._trial is None:
             interval = self._patience.next_trial(now)
@@ -169,39 +170,41 @@ class _Device:
 
 
 def ideal(timeout: Micros) -> float:
-    """Pings a day if every one came at the last moment."""
+    """Return the pings per day if each came at the last possible moment."""
     return DAY / timeout
 
 
 FIXED = (45 * SECOND, 300 * SECOND)
-"""What others use: often enough for nearly everyone, and what saves a battery."""
+"""Fixed intervals that other products use: one that is short enough for nearly every network, and
+one that saves the battery."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatRow:
-    """One network: how it was learned, and what that saves."""
+    """The measurements of one network: how its timeout was learned, and how many pings that
+    saves."""
 
     network: str
     timeout: float
-    """Seconds, in the end."""
+    """The timeout at the end, in seconds."""
     interval: float
     trials: int
     failures: int
     hours: float
-    """Until the first search was over."""
+    """Hours until the first search was over."""
     share: float
-    """Of the timeout that the interval makes use of."""
+    """The interval at the end as a share of the timeout."""
     lost: int
-    """Working connections, in all days."""
+    """Working connections that were lost, over all days."""
     pings: int
-    """On the last day."""
+    """Pings on the last day, on both connections."""
     ideal: float
     fixed: tuple[tuple[int, int], ...]
-    """For every fixed interval: pings and lost connections on the last day."""
+    """Pings and lost connections on the last day, for every fixed interval."""
 
 
 def networks(steps: Sequence[tuple[int, int]]) -> list[tuple[str, Translator]]:
-    """The usual timeouts, and those that change from one to another after two days."""
+    """Return the usual timeouts, and those that change from one to another after two days."""
     usual = [(f"{seconds} s", Translator.of(seconds)) for seconds in TIMEOUTS]
     changing = [
         (f"{a} s, then {b} s", Translator(((0, a * SECOND), (2 * DAY, b * SECOND))))
@@ -213,7 +216,7 @@ def networks(steps: Sequence[tuple[int, int]]) -> list[tuple[str, Translator]]:
 def measure(
     name: str, translator: Translator, *, days: int, others: float | None = None
 ) -> HeartbeatRow:
-    """One network, learned and with fixed intervals."""
+    """Measure one network, with the learned interval and with fixed ones."""
     prior = None if others is None else round(others * SECOND)
     seen = rehearse(translator, days=days, others=prior)
     fixed = [rehearse(translator, days=days, fixed=interval) for interval in FIXED]

@@ -1,8 +1,10 @@
-"""Every kind of channel in rehearsal, and going over from one to another in mid-flight.
+"""Every kind of channel in rehearsal, and the change from one to another while messages are in
+flight.
 
-A stream, ordered units, units that get lost, and HTTP requests, held or polling: the last two with
-the product's own `wire.requests` between two ends of which each may miss any request or answer. It
-is drawn by itself, so that the rest of a schedule is what it was without it.
+The kinds are a stream, ordered units, units that get lost, and HTTP requests, held or polling. The
+last two use the product's own `wire.requests` between two ends, each of which may miss any request
+or answer. They are drawn with a random generator of their own, so that the rest of a schedule does
+not change.
 """
 
 from __future__ import annotations
@@ -34,17 +36,17 @@ MIXTURES = (
     (Interconnect.HELD, Interconnect.POLLED, Interconnect.STREAM),
     tuple(Interconnect),
 )
-"""Which kinds of channels the devices of one schedule dial."""
+"""Combinations of the kinds of channels that the devices of one schedule dial."""
 
 OPENING: Micros = 20 * SECOND
-"""How long the gateway may hold the request that opens a connection."""
+"""How long the gateway may hold the request that opens a connection, in microseconds."""
 
 
 def add_interconnects(schedule: Schedule) -> None:
-    """Let devices dial by all kinds, and change them."""
+    """Let the devices of a schedule dial all kinds of channels, and change them."""
     random = Random(schedule.seed ^ 0x1C0)
     schedule.kinds = random.choice(MIXTURES)
-    # A word about the window that gets lost is not said again, so nobody pauses over such a link.
+    # A window update that gets lost is not repeated, so devices never pause on a lossy link.
     schedule.tight = random.random() < 0.4 and all(kind.lossless for kind in schedule.kinds)
     end = schedule.batches[-1].at
     for name in schedule.devices:
@@ -53,8 +55,8 @@ def add_interconnects(schedule: Schedule) -> None:
 
 
 def climate(random: Random, kind: Interconnect) -> Weather:
-    """The weather of the next channel of this kind. Whatever keeps order loses nothing before it
-    breaks; of requests and their answers any may get lost, which whoever asked will notice."""
+    """Draw the weather of the next channel of this kind. An ordered channel loses nothing before it
+    breaks; any HTTP request or answer may get lost, which its sender notices."""
     drawn = weather(random, stream=kind.ordered)
     if kind in (Interconnect.HELD, Interconnect.POLLED):
         lost = random.choice((0.0, 0.05, 0.2))
@@ -63,13 +65,13 @@ def climate(random: Random, kind: Interconnect) -> Weather:
 
 
 class ArrivalListener(Protocol):
-    """Is told what arrives at an end, with its number where units have one."""
+    """A callback for data that arrives at an end, with the unit's number on unordered links."""
 
     def __call__(self, end: LinkEnd, data: bytes, number: int | None = None) -> None: ...
 
 
 class Broken(Protocol):
-    """Is told that an end has lost the link."""
+    """A callback for an end that has lost the link."""
 
     def __call__(self, end: LinkEnd) -> None: ...
 
@@ -83,7 +85,7 @@ def join(
     arrived: ArrivalListener,
     broken: Broken,
 ) -> RehearsedLink:
-    """A link of this kind."""
+    """Return a new link of this kind between a device and the gateway."""
     if kind in (Interconnect.HELD, Interconnect.POLLED):
         every = random.choice((1, 5)) * SECOND if kind is Interconnect.POLLED else None
         return RehearsedRequests(
@@ -96,14 +98,14 @@ def join(
 
 
 class OrderedLink(RehearsedLink):
-    """Whole units, in order, until it breaks."""
+    """A link that carries whole units in order until it breaks."""
 
     def _write_datagram(self, end: LinkEnd, data: bytes) -> None:
         self._deliver(end.other, data, max(self._earliest[end.other], self._due()))
 
 
 class RehearsedRequests(RehearsedLink):
-    """A connection over requests, each of which fares on its own."""
+    """A connection over HTTP requests, each of which may be lost or delayed independently."""
 
     def __init__(
         self,
@@ -149,10 +151,10 @@ class RehearsedRequests(RehearsedLink):
         else:
             self._answering.ending = True
             self._answer()
-            # Whoever asks from now on hears that there is no such connection.
+            # Later requests are answered that there is no such connection.
         self._ended[end] = True
 
-    # The device's side.
+    # The device's side of the connection.
 
     def _pump(self) -> None:
         if self._cut:
@@ -175,7 +177,7 @@ class RehearsedRequests(RehearsedLink):
             self._end(LinkEnd.DEVICE)
 
     def _failed(self, number: int) -> None:
-        """The device notices that there was no answer."""
+        """Let the device notice that a request had no answer."""
         if self._cut:
             return
         if number == 0 or not self._asking.failed(number, self._kernel.now()):
@@ -183,7 +185,7 @@ class RehearsedRequests(RehearsedLink):
         else:
             self._pump()
 
-    # The gateway's side.
+    # The gateway's side of the connection.
 
     def _asked(self, ask: RequestToMake) -> None:
         now = self._kernel.now()
@@ -210,7 +212,7 @@ class RehearsedRequests(RehearsedLink):
             self._travel(partial(self._answered, number, body), number)
         self._plan(LinkEnd.GATEWAY, self._answering.next_timeout(), self._answer)
 
-    # Between them.
+    # The network between both sides.
 
     def _travel(self, happen: partial[None] | object, number: int) -> None:
         lost = self._random.random() < self._weather.loss
@@ -224,7 +226,7 @@ class RehearsedRequests(RehearsedLink):
         self._kernel.at(self._due(), arrive)
 
     def _plan(self, end: LinkEnd, due: Micros | None, action: object) -> None:
-        """Come back when there may be more to do at this end, once for each time."""
+        """Plan one wake-up of this end for when there may be more to do."""
         assert callable(action)
         planned = self._planned[end]
         if due is None or (planned is not None and planned <= due):
@@ -240,13 +242,13 @@ class RehearsedRequests(RehearsedLink):
 
 
 class Thrift:
-    """The judge of what is sent again: nothing that the gateway knows to have arrived."""
+    """Checks what is sent again: nothing that the gateway knows to have arrived."""
 
     def __init__(self) -> None:
         self.problems: list[str] = []
 
     def sent(self, session: Session | None, frames: Sequence[Frame]) -> None:
-        """The gateway hands frames of a session to a channel."""
+        """Check the frames of a session that the gateway hands to a channel."""
         if session is None:
             return
         received = session.lane.outbound.received

@@ -1,4 +1,4 @@
-"""Virtual time: a heap of (time, order, action). Nothing happens between two entries of it."""
+"""Virtual time: a heap of (time, order, action). Nothing happens between two of its entries."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from collections.abc import Callable
 from lasthop.clock import Micros
 
 START: Micros = 1_800_000_000_000_000
-"""When every rehearsal begins: 2027-01-15T08:00:00Z."""
+"""The time at which every rehearsal begins: 2027-01-15T08:00:00Z."""
 
 
 class Kernel:
-    """Runs actions in order of time; actions of one moment in the order they were planned."""
+    """Runs actions in order of time, and actions of one moment in the order in which they were
+    planned."""
 
     def __init__(self, start: Micros = START) -> None:
         self._now = start
@@ -23,16 +24,17 @@ class Kernel:
         return self._now
 
     def at(self, time: Micros, action: Callable[[], None]) -> None:
-        """Do this at `time`, or now if that has passed."""
+        """Plan an action for `time`, or for now if that has passed."""
         self._order += 1
         heapq.heappush(self._heap, (max(time, self._now), self._order, action))
 
     def after(self, delay: Micros, action: Callable[[], None]) -> None:
-        """Do this when `delay` has passed."""
+        """Plan an action for when `delay` has passed."""
         self.at(self._now + delay, action)
 
     def run(self, *, until: Callable[[], bool], limit: Micros) -> bool:
-        """Go on until `until` says so; false if nothing was left to do, or `limit` was reached."""
+        """Run actions until `until` returns True; return False if none is left or `limit` was
+        reached."""
         end = self._now + limit
         while not until():
             if not self._heap or self._heap[0][0] > end:

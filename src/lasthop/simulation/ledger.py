@@ -1,7 +1,8 @@
-"""The books of a rehearsed gateway, kept apart from it: conservation at every commit.
+"""A ledger of a rehearsed gateway's commits, kept apart from it, which checks conservation at every
+commit.
 
-Every delivery that the log says was accepted has exactly one row, and as many rows stand at each
-end as the log has events of that end. The ledger reads nothing but what commits hold.
+Every delivery that the log says was accepted has exactly one row, and each outcome has as many rows
+as the log has events of it. The ledger reads nothing but the commits.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _decode = msgspec.json.Decoder(Event).decode
 
 
 class CommitLedger:
-    """Counts what commits say."""
+    """Counts rows and events of the commits, and notes every mismatch."""
 
     def __init__(self) -> None:
         self._states: dict[tuple[int, int], int] = {}
@@ -30,14 +31,14 @@ class CommitLedger:
         self.problems: list[str] = []
 
     def note(self, commit: Commit) -> None:
-        """A commit is durable: the books must balance."""
+        """Count a durable commit, and check that rows and events match."""
         for row in commit.deliveries:
             self._states[row.message, row.device] = row.state
         self._count(bytes(commit.events))
         self._balance(commit.n)
 
     def start_over(self, store: Store) -> None:
-        """The gateway came back: whatever the disk kept must balance as well."""
+        """Count everything that the disk kept, after a restart of the gateway, and check it."""
         self._states = {(row.message, row.device): row.state for row in store.all_deliveries()}
         self._events.clear()
         for page in store.events(0, 1 << 40):
@@ -45,7 +46,7 @@ class CommitLedger:
         self._balance(0)
 
     def close(self, store: Store) -> None:
-        """At the end, check the whole log against the whole store."""
+        """Check the whole log against the whole store, at the end of a rehearsal."""
         check = LogCheck()
         lines: dict[int, bytes] = {}
         for page in store.events(0, 1 << 40):

@@ -1,8 +1,9 @@
 """Links that misbehave on purpose, from a seed: the bytes are real, the network is not.
 
-A `RehearsedLink` joins one dialled channel's two ends. On a stream, bytes keep their order but
-arrive in other pieces than they were written in, late, or not at all after a reset; a reset can be
-put after any byte. On a datagram link every unit fares on its own: lost, doubled, overtaken.
+A `RehearsedLink` joins the two ends of one dialled channel. On a stream, bytes keep their order but
+arrive in other pieces than they were written in, late, or not at all after a reset; a reset can
+come after any byte. On a datagram link every unit travels on its own: it may be lost, duplicated or
+overtaken.
 """
 
 from __future__ import annotations
@@ -19,30 +20,30 @@ from lasthop.simulation.kernel import Kernel
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weather:
-    """How a link treats what is entrusted to it."""
+    """How a link treats the bytes that it carries: delay, loss and breaks."""
 
     delay: Micros = 30 * MILLISECOND
     jitter: Micros = 20 * MILLISECOND
     loss: float = 0.0
-    """Of datagrams. A stream loses nothing until it breaks."""
+    """The share of datagrams that are lost. A stream loses nothing until it breaks."""
     duplication: float = 0.0
     reorder: float = 0.0
-    """Share of datagrams that take ten times as long as the others."""
+    """The share of datagrams that take ten times as long as the others."""
     reset_after: int | None = None
-    """Break a stream when this many bytes have passed, both directions together."""
+    """Bytes, in both directions together, after which a stream breaks; None: never."""
     lives: Micros | None = None
-    """Break after this time."""
+    """Time after which the link breaks, in microseconds; None: never."""
     silent: Micros = 0
-    """Before a break is noticed by either end, nothing passes for up to this time."""
+    """The longest time that a break goes unnoticed at either end while nothing passes."""
     rate: int | None = None
-    """Bytes a second, each way; what is written faster waits for its turn."""
+    """Bytes per second in each direction; None: unlimited. Bytes that are written faster wait."""
     tap: Callable[[int], Micros] | None = None
-    """Is told how many bytes are written, and says how much longer they take: the device's radio
+    """Is told how many bytes are written, and returns how much longer they take: the device's radio
     may be asleep."""
 
 
 class LinkEnd(Enum):
-    """One end of a link."""
+    """One of the two ends of a link."""
 
     DEVICE = 0
     GATEWAY = 1
@@ -76,7 +77,7 @@ class RehearsedLink:
         self._arrived = arrived
         self._broken = broken
         self.channel = 0
-        """The number that the gateway knows it by."""
+        """The gateway's number for the channel; 0: the gateway does not have it."""
         self._extra: Micros = 0
         self._passed = 0
         self._full = False
@@ -104,11 +105,11 @@ class RehearsedLink:
             self._write_datagram(end, data)
 
     def drained_at(self, end: LinkEnd) -> Micros:
-        """When what this end has written will have left it."""
+        """Return when everything that this end has written will have left it."""
         return max(self._kernel.now(), self._busy_until[end])
 
     def close(self, end: LinkEnd) -> None:
-        """One end hangs up: what it wrote still arrives, then the other end learns of it."""
+        """Hang up at one end: what it wrote still arrives, then the other end is told."""
         if self._ended[end]:
             return
         self._ended[end] = True
@@ -116,7 +117,7 @@ class RehearsedLink:
             self._kernel.at(self._earliest[end.other] + 1, lambda: self._end(end.other))
 
     def cut(self) -> None:
-        """Break: what is under way is lost, and each end notices in its own time."""
+        """Break the link: what is in flight is lost, and each end notices after a random time."""
         if self._cut:
             return
         self._cut = True
@@ -135,7 +136,7 @@ class RehearsedLink:
             data = data[: max(0, limit - self._passed)]
             self._passed = limit
             self._pieces(end, data)
-            # What passed before the break still arrives, so the break is at exactly this byte.
+            # Bytes before the break still arrive, so the break is at exactly this byte.
             self._full = True
             self._kernel.at(max(self._earliest.values()) + 1, self.cut)
             return

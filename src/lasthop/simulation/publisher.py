@@ -20,7 +20,7 @@ APP = "rehearsal"
 
 
 class Publisher:
-    """Publishes one request after the other, each until it is told that it was accepted."""
+    """A client that publishes one request after the other, each until it was accepted."""
 
     def __init__(self, kernel: Kernel, random: Random, gateway: GatewayNode) -> None:
         self._kernel = kernel
@@ -30,18 +30,18 @@ class Publisher:
         self._request = 0
         self.accepted: set[int] = set()
         self.ranks: dict[int, float] = {}
-        """The newest rank of a message that was confirmed."""
+        """The latest confirmed rank of a message, by its number."""
         self._reranking = 0
         self.cancelled: set[int] = set()
-        """Messages that go to one device, or to all or none, for which "cancelled" was the
-        answer."""
+        """Numbers of messages to one device, or to all or none, whose cancellation was
+        confirmed."""
 
     @property
     def busy(self) -> bool:
         return bool(self._queue) or self._reranking > 0
 
     def publish(self, plans: list[PlannedMessage]) -> None:
-        """Send this when everything before it has been accepted."""
+        """Send these messages in one request, when everything before has been accepted."""
         self._queue.append(plans)
         if len(self._queue) == 1:
             self._next()
@@ -73,7 +73,7 @@ class Publisher:
             keys.extend(receipt.repeated or [int(i[:16], 16) for i in receipt.ids])
 
         self._gateway.act(act, lambda: self._accepted(request, keys))
-        # No answer in time: the same request again, under the same key.
+        # Without an answer in time, the same request is sent again under the same key.
         again = self._random.randint(SECOND, 3 * SECOND)
         self._kernel.after(again, lambda: self._attempt(request, start))
 
@@ -92,7 +92,7 @@ class Publisher:
             self._next()
 
     def _plan_rerank(self, plan: PlannedMessage, key: int, place: int) -> None:
-        """One new rank after the other."""
+        """Plan the next change of a message's rank, after the one before was confirmed."""
         if place == len(plan.reranks):
             self._reranking -= 1
             return
@@ -100,7 +100,7 @@ class Publisher:
         self._kernel.after(delay, partial(self._rerank, plan, key, place, rank))
 
     def _rerank(self, plan: PlannedMessage, key: int, place: int, rank: float) -> None:
-        """Say so until it is confirmed."""
+        """Send a new rank until it is confirmed."""
         over: list[bool] = []
 
         def act(gateway: Gateway, now: Micros) -> None:
@@ -127,7 +127,7 @@ class Publisher:
         self._kernel.after(self._random.randint(SECOND, 3 * SECOND), again)
 
     def _cancel(self, plan: PlannedMessage, key: int) -> None:
-        """Cancel, and hold the gateway to what it answers."""
+        """Cancel a message, and note the gateway's answer so that it can be judged."""
         answers: list[Withdrawal | None] = []
 
         def act(gateway: Gateway, now: Micros) -> None:

@@ -1,6 +1,6 @@
 """Pokes in a fault schedule: messages whose bodies wait at the gateway until the device asks.
 
-They are drawn by themselves, so that the rest of a schedule is what it was without them.
+They are drawn with a random generator of their own, so that the rest of a schedule does not change.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from lasthop.simulation.schedule import Batch, PlannedMessage, Schedule
 
 def add_pulls(schedule: Schedule) -> None:
     """Leave some bodies to be pulled: those of messages to one device whose application takes its
-    time over each. One that commits with its inbox has no time to ask in between."""
+    time over each. An application that commits with its inbox has no time to ask in between."""
     random = Random(schedule.seed ^ 0x9011)
     targets = {f"device:{name}" for name in schedule.plain}
 

@@ -1,7 +1,7 @@
-"""The ranked part of a fault schedule: who subscribes with which terms, what is published, how its
+"""The ranked topic of a fault schedule: who subscribes with which terms, what is published, how
 ranks change, and when users look.
 
-It is drawn by itself, so that the rest of a schedule is what it was without it.
+It is drawn with a random generator of its own, so that the rest of a schedule does not change.
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ from lasthop.message import Reliability
 from lasthop.simulation.schedule import LANES, Batch, PlannedLook, PlannedMessage, Schedule
 
 RANKED = "ranked"
-"""The topic."""
+"""The name of the ranked topic in every schedule."""
 
 THRESHOLD = 3.0
 
 DRAWN = ("on-demand", "on-line", "buffer", "unified", "rate")
-"""Some of the policies: schedules are drawn from them by seed, and a seed stays what it was."""
+"""The policies that schedules draw from. The list must not change, so that a seed stays the same
+schedule."""
 
 
 def add_ranked(schedule: Schedule) -> None:
-    """Let some devices subscribe to a ranked topic: in every other schedule, since reading to the
+    """Let some devices subscribe to a ranked topic, in every other schedule, since reading to the
     end takes about as long as all the rest."""
     if schedule.seed % 2 == 0:
         return

@@ -1,4 +1,4 @@
-"""The user of a device in rehearsal who looks at ranked topics."""
+"""The user of a device in rehearsal, who looks at ranked topics."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from lasthop.simulation.device_links import DeviceLinks
 from lasthop.simulation.kernel import Kernel
 
 LOCAL = 0
-"""In place of a look's key: what was there had to do."""
+"""The key of a look that was answered from the device's own messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class LookResult:
-    """What one look has shown."""
+    """The messages that one look has shown."""
 
     asked: int
     """The key of the look, or `LOCAL`."""
@@ -27,7 +27,8 @@ class LookResult:
 
 
 class RankedReader:
-    """Asks the gateway if it is there, reads what is here if it is not, or does not answer soon."""
+    """A user who asks the gateway, and reads what the device holds if there is no contact or no
+    answer soon."""
 
     def __init__(
         self,
@@ -40,7 +41,7 @@ class RankedReader:
         show: Callable[[Message], None],
         turn: Callable[[], None],
     ) -> None:
-        """`busy` tells whether a commit is under way."""
+        """`busy` returns whether a commit is under way."""
         self._kernel = kernel
         self._random = random
         self._links = links
@@ -49,51 +50,51 @@ class RankedReader:
         self._show = show
         self._turn = turn
         self._glances: list[tuple[str, int | None]] = []
-        """Looks that the user is about to take."""
+        """Looks that the user is about to take: the topic, and how many messages."""
         self._asked: dict[int, tuple[str, int | None]] = {}
-        """Looks that the gateway has not answered."""
+        """Looks that the gateway has not answered yet, by key."""
         self._answers: list[Looked] = []
         self._answered: list[Looked] = []
-        """The same once they are durable."""
+        """Answers of the gateway that are durable and can be shown."""
         self.looked: list[LookResult] = []
-        """What every look has shown, for those who want to know."""
+        """The messages that every look has shown, for the tests."""
         self.empty_looks = 0
         """Answers of the gateway in a row that had nothing to show."""
 
     def restart(self) -> None:
-        """After a crash nobody waits for an answer."""
+        """Forget all looks after a crash: no answer is expected any more."""
         self._asked, self._answers, self._answered = {}, [], []
 
     def look(self, topic: str, wanted: int | None) -> None:
-        """The user looks at a ranked topic."""
+        """Look at a ranked topic for the best `wanted` messages."""
         self._glances.append((topic, wanted))
         self._turn()
 
     def unread(self, topic: str) -> int:
-        """How many messages of a ranked topic the device keeps."""
+        """Return how many unread messages of a ranked topic the device holds."""
         session = self._links.session
         return session.ranked.unread(topic) if session is not None else 0
 
     @property
     def looking(self) -> bool:
-        """Whether the user waits for something."""
+        """Whether the user waits for an answer."""
         return bool(self._glances or self._asked or self._answers or self._answered)
 
     def hear(self, answer: Looked) -> None:
-        """The gateway answered. It is shown when it is durable that it may have been."""
+        """Take the gateway's answer; it is shown as soon as it is durable."""
         self._answers.append(answer)
 
     def refused(self, key: int) -> None:
-        """The gateway will not answer a look."""
+        """Forget a look that the gateway refused."""
         self._asked.pop(key, None)
 
     def committed(self) -> None:
-        """What was to be shown is durable."""
+        """Note that the answers so far are durable."""
         self._answered += self._answers
         self._answers = []
 
     def work(self, session: DeviceSession) -> None:
-        """See what was answered, and look."""
+        """Show what was answered, and take the looks that are planned."""
         answered, self._answered = self._answered, []
         for answer in answered:
             self._see(session, answer)
@@ -125,7 +126,7 @@ class RankedReader:
             self._turn()
 
     def _see(self, session: DeviceSession, answer: Looked) -> None:
-        """What a look shows; the application is done with it at once."""
+        """Show the messages of an answer; the application has finished them at once."""
         if answer.key != LOCAL:
             self._asked.pop(answer.key, None)
             self.empty_looks = 0 if answer.messages else self.empty_looks + 1

@@ -24,16 +24,16 @@ LANES = (4, 4, 4, 4, 7, 1)
 
 STREAMS = (Interconnect.STREAM,)
 DIALLED = (STREAMS, STREAMS, (Interconnect.STREAM, Interconnect.LOSSY), (Interconnect.LOSSY,))
-"""Kinds of channels to draw from; `interconnects` has more."""
+"""Kinds of channels to draw from; the module `interconnects` has more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedMessage:
-    """One message that somebody will publish."""
+    """One message that a publisher or a device will send."""
 
     number: int
     source: str
-    """`publisher:NAME`, or `device:NAME` for a message that a device sends."""
+    """The sender: `publisher:NAME`, or `device:NAME` for a message that a device sends."""
     target: str
     priority: int
     reliability: Reliability
@@ -43,16 +43,16 @@ class PlannedMessage:
     cancel_after: Micros | None = None
     rank: float = 0.0
     reranks: tuple[tuple[Micros, float], ...] = ()
-    """New ranks, each so long after the one before was confirmed."""
+    """New ranks, each with the time to wait after the previous one was confirmed."""
     size: int = 20
     method: DeliveryMethod = DeliveryMethod.NOT_SPECIFIED
     binding: Binding = Binding.NONE
     pull: bool = False
-    """Whether its body is left to be pulled."""
+    """Whether the body stays at the gateway until the device pulls it."""
 
     @property
     def may_reach_nobody(self) -> bool:
-        """Whether it may be accepted and go to no device at all."""
+        """Whether the message may be accepted and go to no device at all."""
         if self.target.startswith("group:"):
             return self.withdrawable
         late = self.target.startswith("queue:") and (self.withdrawable or self.ttl is not None)
@@ -60,7 +60,7 @@ class PlannedMessage:
 
     @property
     def withdrawable(self) -> bool:
-        """Whether it may be taken back."""
+        """Whether the message may be cancelled or replaced."""
         return self.cancel_after is not None or self.replace_key is not None
 
     @property
@@ -70,7 +70,7 @@ class PlannedMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedLook:
-    """A user of a ranked topic looks."""
+    """A look of a user at a ranked topic, at a given time."""
 
     at: Micros
     device: str
@@ -89,7 +89,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """What a publisher sends in one request, and when."""
+    """The messages that a publisher sends in one request, and when."""
 
     at: Micros
     plans: list[PlannedMessage]
@@ -106,35 +106,37 @@ class Schedule:
     crash_before: set[int]
     """Commits of the gateway that never become durable: it dies while it writes them."""
     crash_after: set[int]
-    """Commits that become durable without anyone hearing of it."""
+    """Commits of the gateway that become durable although it dies before it tells anyone."""
     device_crashes: dict[str, set[int]] = field(default_factory=dict)
-    """By device, which of its inbox commits it dies at (even: before it is durable, odd: after)."""
+    """By device, the inbox commits at which it dies (even: before the commit is durable, odd:
+    after)."""
     plain: set[str] = field(default_factory=set)
     """Devices whose application does not commit with its inbox."""
     copy_at: int | None = None
-    """The commit after which a backup is taken, to which the first crash after it goes back."""
+    """The commit after which a backup is taken; the next crash goes back to this backup."""
     plans: dict[str, Preferences] = field(default_factory=dict)
-    """Devices that say which links they like and what they can afford."""
+    """By device, its preferences: which links it prefers and what it can afford."""
     another: float = 0.0
-    """How likely devices open one more channel beside the one that they have."""
+    """The probability that a device opens one more channel beside the one that it has."""
     kinds: tuple[Interconnect, ...] = STREAMS
-    """By which kinds of channels devices dial."""
+    """The kinds of channels that devices dial."""
     switches: list[tuple[Micros, str]] = field(default_factory=list)
-    """When which device goes over to a new channel."""
+    """When which device changes to a new channel."""
     tight: bool = False
-    """The inboxes of devices are so small that they say when they take no more."""
+    """Whether the inboxes of devices are so small that they pause the gateway when they are
+    full."""
     window: int = 64
     resident: int = 1 << 20
     ranked: dict[str, dict[str, object]] = field(default_factory=dict)
     """By device, the terms of its subscription to the ranked topic."""
     storage: dict[str, int] = field(default_factory=dict)
-    """By device, how much of it the device keeps."""
+    """By device, how many messages of the ranked topic it has room for."""
     looks: list[PlannedLook] = field(default_factory=list)
     memberships: dict[str, list[str]] = field(default_factory=dict)
-    """By group or queue, who belongs to it from the beginning."""
+    """By group or queue, the devices that belong to it from the beginning."""
     moves: list[Move] = field(default_factory=list)
     patience: Micros = 60 * SECOND
-    """Of the queue."""
+    """How long the queue waits for a device before its message goes to another one."""
     prefetch: int = 16
 
     @property
@@ -143,7 +145,7 @@ class Schedule:
 
 
 def draw(seed: int, *, messages: int = 50, lossy: bool = True) -> Schedule:
-    """Draw the schedule with this number."""
+    """Draw the schedule with this seed."""
     random = Random(seed)
     devices = [f"device-{n}" for n in range(random.choice((1, 1, 2, 3)))]
     members = [name for name in devices if random.random() < 0.7]
@@ -182,8 +184,8 @@ def draw(seed: int, *, messages: int = 50, lossy: bool = True) -> Schedule:
 
 
 def preferences(random: Random) -> Preferences:
-    """Wishes that can hold a message up, and never for longer than a rehearsal lasts: the first
-    link is always allowed."""
+    """Draw preferences that can hold a message up, but never for longer than a rehearsal lasts: the
+    first link is always allowed."""
     others = [f"sim{n}" for n in range(1, 3)]
     links = tuple(
         Link(
@@ -210,7 +212,7 @@ def preferences(random: Random) -> Preferences:
 
 
 def weather(random: Random, *, stream: bool) -> Weather:
-    """The weather of the next channel; the longer a rehearsal lasts, the more it sees."""
+    """Draw the weather of the next channel; a long rehearsal sees many kinds."""
     delay = random.choice((1, 10, 50, 400)) * MILLISECOND
     fair = random.random() < 0.3
     return Weather(

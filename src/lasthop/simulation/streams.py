@@ -1,7 +1,7 @@
 """The streams of a fault schedule: who sends how much to whom, the applications at both ends, and
 what must be true in the end.
 
-It is drawn by itself, so that the rest of a schedule is what it was without it.
+They are drawn with a random generator of their own, so that the rest of a schedule does not change.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from lasthop.wire.hop.frames import Headers
 
 GATEWAY_WINDOW = 700
 DEVICE_WINDOW = 500
-"""Bytes: small, so that every stream has to wait for its reader."""
+"""Windows in bytes: small, so that every stream has to wait for its reader."""
 
 MOST = 400
-"""Bytes that an application reads at a time."""
+"""Most bytes that an application reads at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedStream:
-    """One stream that somebody will send."""
+    """One stream that a device or a publisher will send."""
 
     name: str
     at: Micros
     sender: str
-    """A device; empty: a publisher."""
+    """The name of the sending device; empty: a publisher."""
     receiver: str
     size: int
     priority: int
@@ -49,7 +49,8 @@ class PlannedStream:
 
 
 def draw_streams(schedule: Schedule) -> list[PlannedStream]:
-    """The streams of a schedule: in every third one, since they take as long as all the rest."""
+    """Draw the streams of a schedule: in every third one, since they take as long as all the
+    rest."""
     if schedule.seed % 3:
         return []
     random = Random(schedule.seed ^ 0x57E4)
@@ -83,7 +84,7 @@ class _Out:
 
 
 class Flows:
-    """The application of one device that writes and reads streams. Its files outlive crashes."""
+    """The application of one device that writes and reads streams. Its files survive crashes."""
 
     def __init__(self, random: Random) -> None:
         self._random = random
@@ -96,20 +97,20 @@ class Flows:
 
     @property
     def busy(self) -> bool:
-        """Whether it has something to send that the gateway may not have."""
+        """Whether the application has something to send that the gateway may not have."""
         return not all(out.over for out in self._outs)
 
     def send(self, plan: PlannedStream) -> None:
-        """Send a stream, from now on."""
+        """Begin to send a stream."""
         self._outs.append(_Out(plan))
 
     def opened(self, message: Message) -> None:
-        """A message has opened a stream."""
+        """Note that a message has opened a stream."""
         self._names[message.key] = message.title or ""
         self.files.setdefault(message.title or "", bytearray())
 
     def restart(self, session: DeviceSession) -> None:
-        """After a crash: what is durable of every stream?"""
+        """Continue after a crash with the durable position of every stream."""
         self._reading.clear()
         kept = dict(session.pieces.outgoing.states())
         for out in self._outs:
@@ -123,18 +124,18 @@ class Flows:
                 out.position, out.ended = 0, False
 
     def work(self, session: DeviceSession, now: Micros) -> bool:
-        """Write and read a little; whether there may be more to do soon."""
+        """Write and read a little; return whether there may be more to do soon."""
         for out in self._outs:
             if not out.over:
                 self._write(out, session, now)
         return self._read(session)
 
     def opening(self) -> list[tuple[_Out, int]]:
-        """Streams that the next change opens."""
+        """Return the streams that the next commit opens, with their keys."""
         return [(o, o.key) for o in self._outs if o.key is not None and o.durable_key is None]
 
     def committed(self, opening: Iterable[tuple[_Out, int]]) -> None:
-        """It is durable."""
+        """Note that the opening of these streams is durable."""
         for out, key in opening:
             out.durable_key = key
 
@@ -165,7 +166,7 @@ class Flows:
         for key in incoming.open_keys():
             name = self._names.get(key)
             if name is None:
-                continue  # Its message has not been handed over.
+                continue  # The application has not got the message that opens it.
             position = self._reading.get(key)
             if position is None:
                 position = incoming.position(key)
@@ -192,7 +193,8 @@ class Flows:
 
 
 class StreamPublisher:
-    """Sends streams from outside; after every crash it goes on where it knows that it was."""
+    """A publisher that sends streams; after every crash it continues from the last confirmed
+    position."""
 
     def __init__(self, kernel: Kernel, random: Random, gateway: GatewayNode, app: str) -> None:
         self._kernel = kernel
@@ -201,7 +203,7 @@ class StreamPublisher:
         self._app = app
         self._under_way = 0
         self.sent: dict[str, PlannedStream] = {}
-        """By the name of the attempt: streams of which it was confirmed that all has come."""
+        """Streams that were confirmed completely, by the name of the attempt."""
         self.given_up = False
 
     @property
@@ -209,7 +211,7 @@ class StreamPublisher:
         return self._under_way > 0
 
     def send(self, plan: PlannedStream, attempt: int = 0) -> None:
-        """Send a stream; one whose opening was never confirmed is opened again, as another one."""
+        """Send a stream; if its opening was never confirmed, open it again under another name."""
         self._under_way += attempt == 0
         name = f"{plan.name}.{attempt}"
         found: list[int] = []
@@ -249,7 +251,7 @@ class StreamPublisher:
         try:
             self._gateway.act(act, lambda: durable.append(True))
         except LasthopError:
-            reached.append(-1)  # It was given up.
+            reached.append(-1)  # The gateway has given the stream up.
 
         def later() -> None:
             if reached and (reached[0] < 0 or self.given_up):
@@ -266,7 +268,8 @@ class StreamPublisher:
 def judge_streams(
     verdict: RehearsalVerdict, sent: Mapping[str, PlannedStream], flows: Mapping[str, Flows]
 ) -> None:
-    """What was sent to the end has come, byte by byte, and ended, once."""
+    """Check that every stream that was sent to its end has arrived and ended, byte by byte,
+    once."""
     for name, plan in sent.items():
         had = flows[plan.receiver]
         content = bytes(had.files.get(name, b""))

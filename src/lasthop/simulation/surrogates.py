@@ -1,7 +1,7 @@
-"""The surrogate's part of a fault schedule: an app whose messages pass a surrogate, a worker that
-keeps dying, and the judge who holds the outcome against what the surrogate remembers.
+"""The surrogate of a fault schedule: an app whose messages pass a surrogate, a worker that keeps
+dying, and a check of the outcome against what the surrogate remembers.
 
-It is drawn by itself, so that the rest of a schedule is what it was without it.
+It is drawn with a random generator of its own, so that the rest of a schedule does not change.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from lasthop.surrogate.mail import Verdict
 from lasthop.surrogate.surrogate import SurrogateRunner
 
 SEEN_FROM = 1_000_000
-"""Added to the number in a message that was changed on its way from a device,"""
+"""Added to the number in a message that the surrogate changed on its way from a device."""
 SEEN_TO = 2_000_000
-"""and on its way to one."""
+"""Added to the number in a message that the surrogate changed on its way to a device."""
 EXTRA = 4_000_000
-"""Numbers from here on are of messages that the surrogate sent itself."""
+"""Numbers from here on belong to messages that the surrogate sent itself."""
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Verdict).decode
@@ -66,12 +66,12 @@ CHOICES = (
 
 
 def base(number: int) -> int:
-    """The number of a message before any surrogate saw it."""
+    """Return the number of a message before any surrogate changed it."""
     return number % SEEN_FROM
 
 
 def choice(number: int, way: Way, device: str, source: str) -> SurrogateChoice:
-    """What is to be done with a message: always the same."""
+    """Return what the surrogate does with a message: always the same for the same arguments."""
     chosen = CHOICES[crc32(f"{base(number)}/{way}/{device}".encode()) % len(CHOICES)]
     if chosen is SurrogateChoice.ANSWER and (
         way is Way.FROM_DEVICE or not source.startswith("publisher:")
@@ -81,13 +81,14 @@ def choice(number: int, way: Way, device: str, source: str) -> SurrogateChoice:
 
 
 def extra(number: int, way: Way, device: str) -> int:
-    """The number of what is sent because of a message."""
+    """Return the number of the message that the surrogate sends because of this one."""
     place = int(device.rpartition("-")[2])
     return EXTRA + base(number) * 64 + place * 2 + way
 
 
 def as_sent(numbered: Iterable[Numbered]) -> list[Numbered]:
-    """What others sent, under the numbers that they gave it, whatever the surrogate made of it."""
+    """Return messages of others under their original numbers, without those that the surrogate sent
+    itself."""
     return [
         replace(one, number=base(one.number)) if one.number >= SEEN_FROM else one
         for one in numbered
@@ -98,7 +99,7 @@ def as_sent(numbered: Iterable[Numbered]) -> list[Numbered]:
 def kept_by_surrogate(
     trouble: Trouble, sent: set[int], plans: Mapping[int, PlannedMessage]
 ) -> set[int]:
-    """Which messages of devices must be in the store, of those that were sent."""
+    """Return which of the messages that devices sent must be in the store."""
     if trouble.terms.failing is Failing.REFUSE:
         return set()
     return {
@@ -110,8 +111,8 @@ def kept_by_surrogate(
 
 
 def may_be_stopped(trouble: Trouble, number: int, devices: Iterable[str]) -> bool:
-    """Whether the surrogate, asked again after the gateway went back to a backup, may stop what it
-    let go on before: it fails at random, and what it fails at is treated otherwise."""
+    """Return whether the surrogate may now stop a message that it let pass before the gateway went
+    back to a backup: it fails at random, and a failure is treated differently."""
     if trouble.terms.failing is Failing.REFUSE:
         return True
     stops = (SurrogateChoice.ANSWER, SurrogateChoice.DROP)
@@ -123,7 +124,8 @@ def _name(source: str) -> str:
 
 
 class Scribe(Surrogate):
-    """Writes down everything it sees, with its turn, and a sum over all of it in order."""
+    """A surrogate that notes every message it sees with its turn, and a checksum over all in
+    order."""
 
     def to_device(self, mail: Mail) -> Decision | None:
         return self._act(mail)
@@ -136,7 +138,8 @@ class Scribe(Surrogate):
         name = f"{mail.way}/{mail.key:x}/{mail.device}"
         turn = self.state["turn"] = self.state.get("turn", 0) + 1
         self.state["sum"] = crc32(name.encode(), self.state.get("sum", 0))
-        # Were it given twice, one entry would take the other's place, and its turn be missing.
+        # If a message came twice, the second entry would replace the first, and its turn would be
+        # missing.
         self.state[f"seen/{name}"] = [turn, number, mail.source]
         chosen = choice(number, mail.way, mail.device, mail.source)
         if chosen is SurrogateChoice.CHANGE:
@@ -153,19 +156,19 @@ class Scribe(Surrogate):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
-    """How badly a worker does."""
+    """How often the worker of a surrogate dies, fails or is slow."""
 
     terms: SurrogateTerms
     dies: float
-    """How likely it dies at an input, before or after it has worked on it."""
+    """The probability that the worker dies at an input, before or after it has worked on it."""
     fails: float
-    """How likely it raises."""
+    """The probability that the surrogate raises an exception."""
     slow: Micros
-    """What an input takes at most."""
+    """The longest time that an input takes, in microseconds."""
 
 
 def draw_trouble(seed: int) -> Trouble | None:
-    """In every third schedule the app has a surrogate: not in those that have groups."""
+    """Draw the worker's trouble: every third schedule has a surrogate, but none that has groups."""
     if seed % 3 != 2:
         return None
     random = Random(seed ^ 0x50BB)
@@ -179,22 +182,22 @@ def draw_trouble(seed: int) -> Trouble | None:
 
 
 class RehearsedWorker:
-    """The worker of one app: the product's own desk, on virtual time, that dies."""
+    """The worker of one app: the product's own `SurrogateRunner` on virtual time, which dies."""
 
     def __init__(self, kernel: Kernel, random: Random, trouble: Trouble) -> None:
         self._kernel = kernel
         self._random = random
         self._trouble = trouble
         self.turn: Callable[[], None] = lambda: None
-        """Lets the gateway draw consequences."""
+        """Called after a verdict, so that the gateway acts on it."""
         self._runner: SurrogateRunner | None = None
         self._gateway: Gateway | None = None
         self.crashes = 0
 
     def consult(self, gateway: Gateway, consult: Consult, alive: Callable[[], bool]) -> None:
-        """Begin to work; a gateway that died hears nothing of it."""
+        """Begin to work on the messages; a gateway that has died meanwhile gets no verdict."""
         if gateway is not self._gateway:
-            self._gateway, self._runner = gateway, None  # Its worker died with it.
+            self._gateway, self._runner = gateway, None  # The worker died with the gateway.
         wait = 0 if self._runner is not None else self._random.randint(0, SECOND // 10)
         self._next(gateway, consult, 0, alive, wait)
 
@@ -220,7 +223,7 @@ class RehearsedWorker:
             return
         verdict = _decode(_encode(self._runner.handle(mail)))
         if self._random.random() < self._trouble.dies:
-            # Its work is done and nobody has heard of it.
+            # The work is done but was not reported.
             self.crashes += 1
             self._runner = None
             gateway.surrogates.failed(app, mail.number, "the worker died", now)
@@ -256,8 +259,8 @@ def judge_surrogate(
     plain: Collection[str],
     undone: bool,
 ) -> None:
-    """Hold what became of messages against what the surrogate remembers. `undone` when the gateway
-    went back to a backup: then devices know more than it does."""
+    """Check the outcomes of messages against what the surrogate remembers. `undone`: the gateway
+    went back to a backup, so devices know more than the gateway does."""
     seen = _seen(judgement, entries)
     told = _told(store)
     rows = {(row.message, row.device): row for row in store.all_deliveries()}
@@ -286,7 +289,8 @@ def judge_surrogate(
 
 
 def _seen(judgement: Judgement, entries: dict[str, bytes]) -> list[Seen]:
-    """What the state says, if it is the fold of its inputs."""
+    """Return the inputs in the surrogate's state, after checking that turns and checksum match
+    them."""
     values = {name[1:]: msgspec.msgpack.decode(value) for name, value in entries.items()}
     seen = []
     for name, value in values.items():
@@ -306,7 +310,7 @@ def _seen(judgement: Judgement, entries: dict[str, bytes]) -> list[Seen]:
 
 
 def _told(store: Store) -> dict[tuple[int, str], list[str]]:
-    """What the log says that surrogates did, by message and device."""
+    """Return what the log says that surrogates did, by message and device."""
     told: dict[tuple[int, str], list[str]] = {}
     for page in store.events(0, 1 << 40):
         for line in page.lines.splitlines():
@@ -318,7 +322,7 @@ def _told(store: Store) -> dict[tuple[int, str], list[str]]:
 
 
 def _judge_sends(judgement: Judgement, seen: Iterable[Seen], fates: list[Fate]) -> None:
-    """Every input that counted has sent what it sends, once."""
+    """Check that every input that counted has sent its message once."""
     expected = Counter(
         extra(one.number, one.way, one.device)
         for one in seen
@@ -334,7 +338,7 @@ def _judge_sends(judgement: Judgement, seen: Iterable[Seen], fates: list[Fate]) 
 def _judge_extra(
     judgement: Judgement, fate: Fate, had: list[ArrivedMessage], *, plain: bool
 ) -> None:
-    """What the surrogate sent is shown once."""
+    """Check that a message which the surrogate sent was shown once."""
     about = f"what the surrogate sent as {fate.number} to {fate.device}"
     if fate.state is State.DELIVERED and not had:
         judgement.add("lost", f"{about} was never shown")
@@ -345,7 +349,7 @@ def _judge_extra(
 def _judge_fate(
     judgement: Judgement, seen: Seen | None, fate: Fate, spoken: list[str], trouble: Trouble
 ) -> None:
-    """Nothing passes the surrogate by, and what it stops is stopped."""
+    """Check that no message bypassed the surrogate, and that a message it stopped was not shown."""
     about = f"message {fate.number} for {fate.device} ({fate.state.name})"
     shown = fate.state in (State.DELIVERED, State.SENT, State.TIMED_OUT)
     if seen is None:
@@ -370,7 +374,7 @@ def _judge_answers(
     fates: list[Fate],
     rows: Iterable[DeliveryRow],
 ) -> None:
-    """Whoever got an answer got the right one, and whoever was to get one did."""
+    """Check that every sender that was due an answer from the surrogate got the right one."""
     state_of = {(fate.key, fate.device): fate.state for fate in fates}
     replies = Counter[int]()
     reply_of: dict[int, list[int]] = {}

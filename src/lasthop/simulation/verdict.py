@@ -1,7 +1,7 @@
-"""What a rehearsal must show: nothing lost, nothing twice, nothing out of order, nothing untrue.
+"""The verdict on a rehearsal: nothing lost, nothing twice, nothing out of order, nothing untrue.
 
-The verdict compares three things that must agree: what publishers were told, what applications on
-devices have had, and what the store says became of every delivery.
+The verdict compares three things that must agree: what publishers were told, what the applications
+on devices were given, and what the store says about every delivery.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ RANKED_TARGET = f"topic:{RANKED}"
 
 @dataclass(frozen=True, slots=True)
 class ArrivedMessage:
-    """One message as an application had it."""
+    """One message as an application was given it."""
 
     number: int
     key: int
@@ -29,7 +29,7 @@ class ArrivedMessage:
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What the store says of one delivery at the end."""
+    """The final state of one delivery, according to the store."""
 
     number: int
     device: str
@@ -39,13 +39,13 @@ class Fate:
 
 @dataclass(slots=True)
 class RehearsalVerdict:
-    """The count of every broken promise, with a line about each."""
+    """The count of every kind of broken promise, with a line about each."""
 
     lost: int = 0
     duplicated: int = 0
     misordered: int = 0
     untrue: int = 0
-    """A state in the store, or an answer to a publisher, that does not say what happened."""
+    """States in the store, or answers to a publisher, that do not say what happened."""
     lines: list[str] = field(default_factory=list)
 
     @property
@@ -53,7 +53,7 @@ class RehearsalVerdict:
         return not (self.lost or self.duplicated or self.misordered or self.untrue)
 
     def add(self, what: str, line: str) -> None:
-        """Note one broken promise."""
+        """Count one broken promise of the kind `what`, and keep the line about it."""
         setattr(self, what, getattr(self, what) + 1)
         self.lines.append(f"{what}: {line}")
 
@@ -77,8 +77,8 @@ def judge(
     plain: Collection[str] = (),
     ranks: Mapping[int, float] | None = None,
 ) -> RehearsalVerdict:
-    """Judge one rehearsal. `accepted` holds the numbers whose senders were told so; on `plain`
-    devices a crash in mid-call may show a message again, marked as such."""
+    """Judge one rehearsal. `accepted` are the numbers of messages whose senders were told so; on
+    `plain` devices a crash during a call may show a message again, marked as redelivered."""
     verdict = RehearsalVerdict()
     ranks = ranks or {}
     fate_of = {(fate.device, fate.number): fate for fate in fates}
@@ -92,7 +92,7 @@ def judge(
     for fate in fates:
         had = [a for a in arrivals[fate.device] if a.number == fate.number]
         if plans[fate.number].reliability is Reliability.BEST_EFFORT:
-            # A device that dies may have said it twice: they are two messages.
+            # A device that died may have sent the same message twice: those are two messages.
             had = [a for a in had if a.key == fate.key]
         _judge_delivery(verdict, plans[fate.number], fate, had, plain=fate.device in plain)
         if fate.number in ranks:
@@ -112,10 +112,10 @@ def _judge_rank(
     had: list[ArrivedMessage],
     rank: float,
 ) -> None:
-    """A user who reads until nothing is left has seen everything that counts in the end.
+    """Check that a user who reads until nothing is left has seen everything at or above Threshold.
 
-    What a fall of its rank retracted may have been seen before, on a device that had not heard of
-    it: then it is delivered, and that is true. Unseen, it ends with the subscription.
+    A message whose rank fell may have been seen before on a device that did not know of the fall:
+    it is delivered then, and that is true. If it was not seen, it ends with the subscription.
     """
     if rank < THRESHOLD or plan.ttl is not None:
         return
@@ -137,20 +137,21 @@ def _judge_delivery(
         verdict.add("lost", f"{about} is still open")
     if len(had) > 1 and not _may_repeat(plan, had, plain=plain):
         verdict.add("duplicated", f"{about} was shown {len(had)} times")
-    # With receipt alone the device may have died with the message in its hands.
+    # If receipt is enough, the device may have died before it showed the message.
     receipt_is_enough = plan.reliability is Reliability.AT_LEAST_ONCE_DELIVERY
     if fate.state is State.DELIVERED and not had and not receipt_is_enough:
         verdict.add("lost", f"{about} was never shown")
-    # Shown, but the device died before it could note so, and then it was too late.
+    # The message was shown, but the device died before it could note that, and then it expired.
     noted = not (plain and fate.state is State.EXPIRED)
     if fate.state in NEVER_SHOWN and had and noted:
         verdict.add("untrue", f"{about} was shown all the same")
 
 
 def _may_repeat(plan: PlannedMessage, had: list[ArrivedMessage], *, plain: bool) -> bool:
-    """Below exactly-once a crash of the device may show a message again, marked as such.
+    """Return whether a message may have been shown again. Below exactly-once, a crash of the device
+    allows that, if the repetition is marked.
 
-    Best effort promises nothing, and a link that doubles a message doubles it.
+    Best effort promises nothing, and a link may duplicate its messages.
     """
     if plan.reliability is Reliability.BEST_EFFORT:
         return True
@@ -167,7 +168,7 @@ def _judge_order(
     device: str,
     had: list[ArrivedMessage],
 ) -> None:
-    """In a lane (source, device, priority) messages come as they were sent.
+    """Check that the messages of a lane (source, device, priority) came in the order of sending.
 
     A delayed message takes its place when its delay is over, so it is left out here.
     """
@@ -176,7 +177,7 @@ def _judge_order(
     for arrival in had:
         plan = plans[arrival.number]
         if plan.target == RANKED_TARGET or plan.binding or plan.target.startswith("queue:"):
-            continue  # Rank decides, or others do.
+            continue  # The order depends on ranks or on other members.
         seen[arrival.number] += 1
         if plan.delay is not None or seen[arrival.number] > 1:
             continue

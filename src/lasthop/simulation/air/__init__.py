@@ -1,1 +1,1 @@
-"""Rehearsals over the air: handsets on a network that loses, doubles and delays."""
+"""Rehearsals over the air: handsets on a network that loses, duplicates and delays datagrams."""

@@ -1,4 +1,4 @@
-"""The air in rehearsal: datagrams that are lost, doubled and late, and handsets that listen."""
+"""The air in rehearsal: datagrams that are lost, duplicated and late, and handsets that listen."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PUSH_PORT, SESSION_PORT = 2948, 49152
 
 @dataclass(slots=True)
 class AirWeather:
-    """What becomes of datagrams."""
+    """How the network treats datagrams: loss, duplication and delay."""
 
     loss: float = 0.0
     doubling: float = 0.0
@@ -29,7 +29,7 @@ class AirWeather:
 
 
 class Ether:
-    """Carries datagrams between addresses."""
+    """A network that carries datagrams between addresses."""
 
     def __init__(self, kernel: Kernel, random: Random, weather: AirWeather) -> None:
         self._kernel = kernel
@@ -38,15 +38,15 @@ class Ether:
         self._places: dict[Address, Receive] = {}
 
     def listen(self, at: Address, receive: Receive) -> None:
-        """Somebody is at an address, in place of whoever was."""
+        """Register the receiver at an address, in place of an earlier one."""
         self._places[at] = receive
 
     def leave(self, at: Address) -> None:
-        """Nobody is there any more."""
+        """Remove the receiver at an address; datagrams to it are lost."""
         self._places.pop(at, None)
 
     def send(self, data: bytes, to: Address, source: Address) -> None:
-        """Let a datagram fly."""
+        """Send a datagram, which may be lost, duplicated or late."""
         weather, random = self.weather, self._random
         copies = int(random.random() >= weather.loss)
         copies += int(copies and random.random() < weather.doubling)
@@ -61,20 +61,20 @@ class Ether:
 
 
 class Socket:
-    """One address of ours in the ether."""
+    """One address of the gateway in the ether."""
 
     def __init__(self, ether: Ether, at: Address) -> None:
         self._ether = ether
         self._at = at
 
     def send(self, data: bytes, to: Address) -> None:
-        """Hand a datagram to the network."""
+        """Send a datagram from this address."""
         self._ether.send(data, to, self._at)
 
 
 class Handset:
-    """A phone in a pocket: it opens sessions when asked, shows what it is pushed, and is now and
-    then without a battery, after which it remembers nothing."""
+    """A phone that opens sessions when asked and shows what it is pushed. Now and then its battery
+    is empty; then it forgets everything."""
 
     def __init__(
         self,
@@ -85,7 +85,8 @@ class Handset:
         *,
         refuses: Callable[[int], int],
     ) -> None:
-        """`refuses` has the reason for which its user refuses a message; 0: none."""
+        """`refuses` returns the reason for which the user refuses a message; 0: the user accepts
+        it."""
         self._kernel = kernel
         self._random = random
         self._ether = ether
@@ -98,14 +99,14 @@ class Handset:
         self.start()
 
     def start(self) -> None:
-        """Come to life, with an empty memory."""
+        """Start the phone, with an empty memory."""
         self.lives += 1
         self._client = SessionClient(first_tid=self._random.randrange(1 << 15))
         self._ether.listen((self._host, PUSH_PORT), lambda data, _: self._unit(data))
         self._ether.listen((self._host, SESSION_PORT), self._receive)
 
     def stop(self) -> None:
-        """Be away."""
+        """Stop the phone: its addresses no longer answer."""
         self._client = None
         self._ether.leave((self._host, PUSH_PORT))
         self._ether.leave((self._host, SESSION_PORT))

@@ -1,9 +1,9 @@
 """Fault schedules over the air: a gateway that keeps dying, pushes over networks that lose them,
 handsets without battery.
 
-The gateway, its carriers, the transactions and the sessions are the product itself. What must
-hold: everything that was accepted comes to exactly one end, and the end is true. A confirmed push
-is shown once for each attempt at most.
+The gateway, its carriers, the transactions and the sessions are the product itself. What must hold:
+everything that was accepted gets exactly one outcome, and the outcome is true. A confirmed push is
+shown at most once for each attempt.
 """
 
 from __future__ import annotations
@@ -42,13 +42,14 @@ from lasthop.wire.wsp.sir import Sir
 GATEWAY = "10.0.0.1"
 STORM: Micros = 3 * MINUTE
 PATIENCE: Micros = 90 * MINUTE
-"""Longer than our patience with a handset, all attempts and all pauses between them."""
+"""Virtual time after which a schedule is stuck: longer than the gateway's wait for a handset, all
+attempts and all pauses between them."""
 
 _ASKS_NOTHING = (DeliveryMethod.UNCONFIRMED, DeliveryMethod.ONESHOT)
 
 
 def run(seed: int, *, messages: int = 30, sqlite: bool = False) -> RehearsalOutcome:
-    """Run the schedule with this number."""
+    """Run and judge the schedule with this seed."""
     if not sqlite:
         return AirRehearsal(seed, messages, MemoryDisk()).run()
     with tempfile.TemporaryDirectory(prefix="lasthop-air-") as directory:
@@ -56,7 +57,7 @@ def run(seed: int, *, messages: int = 30, sqlite: bool = False) -> RehearsalOutc
 
 
 class AirRehearsal:
-    """One schedule on the stage."""
+    """One run of one schedule over the air: gateway, handsets and the checks at the end."""
 
     def __init__(self, seed: int, messages: int, disk: Disk) -> None:
         self._seed = seed
@@ -101,7 +102,7 @@ class AirRehearsal:
             for name, routes in self._routes.items()
         }
         self._publisher = Publisher(kernel, random, self._gateway)
-        self._plans = {n: _draw_wish(random, n, list(self._routes)) for n in range(messages)}
+        self._plans = {n: _draw_message(random, n, list(self._routes)) for n in range(messages)}
         self._refused = {n for n in self._plans if random.random() < 0.1}
         self._doubled = self._weather.doubling > 0
 
@@ -134,7 +135,8 @@ class AirRehearsal:
         )
 
     def _register(self, name: str, routes: list[Route]) -> None:
-        """Everybody is known before anything is sent to them."""
+        """Register a device with its routes; every device is known before anything is sent to
+        it."""
 
         def act(gateway: Gateway, now: Micros) -> None:
             if gateway.registry.find(APP, name) is None:
@@ -143,7 +145,7 @@ class AirRehearsal:
         if not self._gateway.act(act, lambda: None):
             self._kernel.after(SECOND, partial(self._register, name, routes))
             return
-        # The gateway may die with it in its hands.
+        # The gateway may die before the registration is durable.
         self._kernel.after(100 * MILLISECOND, partial(self._registered, name, routes))
 
     def _registered(self, name: str, routes: list[Route]) -> None:
@@ -207,7 +209,7 @@ class AirRehearsal:
         gateway = self._gateway.gateway
         return gateway is not None and not gateway.deliveries.items and gateway.idle
 
-    # What must hold.
+    # The checks at the end.
 
     def _judge(self) -> RehearsalVerdict:
         verdict = RehearsalVerdict()
@@ -248,7 +250,8 @@ class AirRehearsal:
             verdict.add("untrue", f"{about} was refused by nobody")
         if number in self._publisher.cancelled and shown:
             verdict.add("untrue", f"{about} was cancelled and shown")
-        # What the network doubles, or a client without memory asks for again, is not our doing.
+        # Duplicates by the network, or for a client that lost its memory, are not the gateway's
+        # fault.
         ours = not self._doubled and handset.lives == 1
         most = 1 if plan.method in _ASKS_NOTHING else row.attempts
         if ours and shown > most:
@@ -261,7 +264,7 @@ def _draw_routes(random: Random, n: int) -> list[Route]:
     return random.choice(([unit], [session], [session, unit], [unit, session]))
 
 
-def _draw_wish(random: Random, number: int, devices: list[str]) -> PlannedMessage:
+def _draw_message(random: Random, number: int, devices: list[str]) -> PlannedMessage:
     method = random.choice(
         (
             DeliveryMethod.NOT_SPECIFIED,

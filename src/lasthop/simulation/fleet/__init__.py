@@ -1,1 +1,2 @@
-"""A fleet of devices that people look at, lived through with the real engine."""
+"""A fleet of devices with owners who read, simulated day by day with the real feeds and
+policies."""

@@ -1,7 +1,7 @@
-"""The fleet's log: many gateways, each with some of the devices, each with a log of its own.
+"""The event log of a fleet: many gateways, each with some of the devices and a log of its own.
 
-Devices are independent, so that a gateway's log is made by living through its devices one after the
-other and putting their events in order. Every process makes whole gateways.
+Devices are independent, so the log of a gateway is made by simulating its devices one after the
+other and sorting their events. Every process makes whole gateways.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def write_log(
     processes: int = 1,
     progress: Callable[[int], None] = lambda events: None,
 ) -> int:
-    """Make `root/<gateway>/date=.../events-....jsonl`; how many events there are."""
+    """Write `root/<gateway>/date=.../events-....jsonl`; return the number of events."""
     work = [
         (root, seed, first, min(DEVICES_OF_A_GATEWAY, devices - first), days, policy)
         for first in range(0, devices, DEVICES_OF_A_GATEWAY)
@@ -63,8 +63,9 @@ def _write_gateway(work: tuple[Path, int, int, int, int, str]) -> int:
 
 
 def write_gateway(root: Path, gateway: str, lines: list[FleetLogLine]) -> int:
-    """One gateway's log from the events of its devices, in the order in which they happened."""
-    lines.sort(key=attrgetter("t"))  # Stable: what happened at once stays as it was written.
+    """Write the log of one gateway from the events of its devices, in order of time; return their
+    number."""
+    lines.sort(key=attrgetter("t"))  # Stable: events of one moment keep their order.
     head = f'{{"v":{SCHEMA_VERSION},"gw":"{gateway}","boot":1,"n":'
     started = f'{head}0,"t":{BEGINS},"kind":"gateway_started","count":1}}\n'
     day, out = day_of(BEGINS), [started.encode()]

@@ -1,7 +1,7 @@
-"""One device of the fleet, lived through with the real engine; every step is an event of the log.
+"""One device of the fleet, simulated with the real feeds; every step is an event of the log.
 
-The feed and the device's queue are the product's own. What is modelled is around them: the link
-takes a message at once, the device keeps it and says so a round trip later.
+The feed and the device's queue are the product's own. The rest is modelled: the link takes a
+message at once, and the device stores it and acknowledges it a round trip later.
 """
 
 from __future__ import annotations
@@ -43,26 +43,26 @@ from lasthop.simulation.fleet.world import (
 
 APP = "fleet"
 OVERHEAD = 8
-"""Bytes of the hop protocol around a body."""
+"""Bytes that the hop protocol adds to a body."""
 
 LATENCY = {"wifi": 40 * MILLISECOND, "mno": 300 * MILLISECOND}
 THROUGHPUT = {"wifi": 2_000_000, "mno": 120_000}
 MNO_PRICE = 5000 / 1e6
-"""Millionths for a byte: 30 dollars for 6 gigabytes."""
+"""Price of a byte on the mobile network in millionths of a dollar: 30 dollars for 6 gigabytes."""
 
 UP, DOWN, WOKEN = ContactUp(), ContactDown(), Woken()
 
 
 class FleetLogLine(NamedTuple):
-    """An event before it has its place in the log: when, whose, what it is about, the rest of its
-    JSON."""
+    """An event before it has its place in the log: the time, the device, the message, and the rest
+    of its JSON."""
 
     t: Micros
     order: int
-    """Among the events of the device, as they were written."""
+    """The position among the events of the device, in the order of writing."""
     device: int
     life: int
-    """The message whose story it continues; 0 for none."""
+    """The message whose delivery the event belongs to; 0 for none."""
     begins: bool
     rest: bytes
 
@@ -72,7 +72,7 @@ _HEAD = len(_encode(Event(SCHEMA_VERSION, "", 0, 0, 0, "")).split(b'"t"')[0])
 
 
 class FleetTopic:
-    """One feed with the device's queue."""
+    """One topic of one device: the gateway's feed and the device's queue."""
 
     def __init__(self, interest: Interest, policy: str) -> None:
         self.name = interest.topic
@@ -85,7 +85,7 @@ class FleetTopic:
         self.known: dict[int, PublishedMessage] = {}
 
     def terms(self) -> str:
-        """What its feed was made with."""
+        """Return the terms of the feed as JSON, as the log has them."""
         options: dict[str, object] = {"threshold": 0.0}
         if self.subscription.max is not None:
             options["max"] = self.subscription.max
@@ -94,11 +94,11 @@ class FleetTopic:
 
 
 Choose: TypeAlias = Callable[[PolicyIndex, str, FleetTopic], tuple[Policy, str]]
-"""The policy of a device's topic, and its terms as they are logged."""
+"""Returns the policy for a topic of a device, and its terms as they are logged."""
 
 
 class FleetDevice:
-    """Lives through its days and writes them down."""
+    """One device that goes through its days and writes the events of the log."""
 
     def __init__(
         self, seed: int, person: DeviceOwner, days: int, *, policy: str, told: PolicyIndex | None
@@ -107,14 +107,16 @@ class FleetDevice:
         self._person = person
         self._days = days
         self._told = told
-        """What the fleet knows of networks."""
+        """The learned policies, for the heartbeats that the fleet has found; None: nothing is
+        known."""
         self._topics = {i.topic: FleetTopic(i, policy) for i in person.interests}
         self._random = Random(f"fleet/{seed}/{person.number}/link")
         self._networks = Networks()
         self._patience = NetworkPatience()
-        """What is known of the network at hand."""
+        """What the device knows about the patience of the present network."""
         self._trial: tuple[Micros, Micros] | None = None
-        """A connection that is there for nothing else: until when, and idle for how long."""
+        """The present heartbeat trial on a connection of its own: when it ends, and how long it is
+        idle."""
         self._link = self._network = ""
         self._channel = 0
         self._quiet_since: Micros = 0
@@ -130,7 +132,7 @@ class FleetDevice:
         self.deaths = 0
 
     def live(self, write: bool = True) -> None:
-        """All of the days."""
+        """Simulate all days of the device; with `write` False without writing events."""
         tell = self._tell if write else self._silent
         self._write: Callable[..., None] = tell
         self._write(BEGINS, Kind.REGISTERED)
@@ -141,7 +143,7 @@ class FleetDevice:
             do(at, given)
 
     def _advance(self, until: Micros) -> None:
-        """What comes by itself before then: timers of the feeds, heartbeats, trials."""
+        """Do what is due before `until`: timers of the feeds, heartbeats and trials."""
         while True:
             topic, wake = self._next_wake()
             beat = self._quiet_since + self._patience.interval() if self._link else until
@@ -165,13 +167,14 @@ class FleetDevice:
         return first, when
 
     def count_from(self, day: int) -> None:
-        """Count pings and deaths from that day on only."""
+        """Count pings and lost connections only from this day on."""
         self._counting = BEGINS + day * DAY
 
     def switch(
         self, day: int, policies: PolicyIndex, choose: Choose, *, networks: bool = True
     ) -> None:
-        """From that day on, go by what was learned; of `networks` too, or only of readers."""
+        """Use learned policies from this day on; `networks`: also what was learned about
+        heartbeats."""
         self._switch = (BEGINS + day * DAY, policies, choose, networks)
 
     def _adopt(self, at: Micros, given: Any) -> None:
@@ -185,7 +188,7 @@ class FleetDevice:
             self._write(at, Kind.POLICY_CHANGED, topic=topic.name, policy=self.version, terms=terms)
 
     def _agenda(self) -> list[tuple[Micros, int, Callable[[Micros, Any], None], Any]]:
-        """Everything that will happen, in order."""
+        """Return everything that will happen from outside, in order of time."""
         seed, person, days = self._seed, self._person, self._days
         end = BEGINS + days * DAY
         plan: list[tuple[Micros, int, Callable[[Micros, Any], None], Any]] = []
@@ -320,7 +323,7 @@ class FleetDevice:
             )
         elif isinstance(effect, Drop):
             if effect.key in self.forwarded:
-                return  # The delivery came to its end when the device had it.
+                return  # The delivery ended when the device had received it.
             kind = Kind.EXPIRED if effect.reason == EXPIRED else Kind.SUPPRESSED
             self._write(now, kind, msg=effect.key, state=kind.name, reason=effect.reason, **facts)
 
@@ -378,13 +381,13 @@ class FleetDevice:
         )
 
     def _beat(self, at: Micros) -> None:
-        """The working connection has been silent for an interval."""
+        """Send a heartbeat after the working connection was silent for an interval."""
         interval = self._patience.interval()
         alive = self._survives(interval)
         self._ping(at, self._channel, interval, alive=alive)
         self._quiet_since = at
         if not alive:
-            # The device notices, and dials again over the same network.
+            # The device notices the loss, and dials again over the same network.
             self._patience.missed(interval)
             self.deaths += at >= self._counting
             link, network = self._link, self._network
@@ -392,7 +395,7 @@ class FleetDevice:
             self._connect(at, (link, network))
 
     def _try(self, at: Micros) -> None:
-        """A trial has come to its end."""
+        """End a trial and begin the next one."""
         assert self._trial is not None
         interval = self._trial[1]
         alive = self._survives(interval)
@@ -401,7 +404,8 @@ class FleetDevice:
         self._begin_trial(at)
 
     def _trust(self, step: int, at: Micros) -> None:
-        """Go by what the fleet has found, as if this device had; a miss is still noticed."""
+        """Use the interval that the fleet has found, as if this device had found it; a lost
+        connection is still noticed."""
         known = self._patience
         if step < known.dead and known.doubted < 0:
             known.alive, known.settled, known.again_at = step, True, at + AGAIN
@@ -411,7 +415,7 @@ class FleetDevice:
         self._trial = None if interval is None else (at + interval, interval)
 
     def _silent(self, t: Micros, kind: Kind, **facts: object) -> None:
-        """For who only wants the outcome."""
+        """Write no event, when only the result is wanted."""
 
     def _tell(self, t: Micros, kind: Kind, **facts: object) -> None:
         event = Event(SCHEMA_VERSION, "", 0, 0, t, kind, APP, self._person.name)

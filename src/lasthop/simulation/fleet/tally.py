@@ -1,7 +1,7 @@
-"""What ways of deciding come to on a whole fleet: waste, loss and heartbeats, on the same days.
+"""What different policies mean for a whole fleet: waste, loss and heartbeats on the same days.
 
-Loss is counted against the on-line policy, device by device: what its owner would have read there,
-and did not read here.
+Loss is counted against the on-line policy, device by device: messages that the owner would have
+read under it, and did not read here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BEST = "on-line"
 
 @dataclass(slots=True)
 class FleetResult:
-    """What one way of deciding came to."""
+    """The sums for one policy: messages forwarded, wasted and lost, pings and lost connections."""
 
     forwarded: int = 0
     wasted: int = 0
@@ -30,7 +30,8 @@ class FleetResult:
     pings: int = 0
     deaths: int = 0
     by_day: dict[int, list[int]] = field(default_factory=dict)
-    """Forwarded, wasted, read on-line and lost of the messages of each day."""
+    """Messages forwarded, wasted, read under the on-line policy, and lost, by the day of their
+    arrival."""
 
     @property
     def waste(self) -> float:
@@ -41,7 +42,7 @@ class FleetResult:
         return self.lost / self.read_online if self.read_online else 0.0
 
     def add(self, other: FleetResult) -> None:
-        """Take another device's in."""
+        """Add the result of another device."""
         for name in ("forwarded", "wasted", "read_online", "lost", "pings", "deaths"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for day, counts in other.by_day.items():
@@ -50,7 +51,7 @@ class FleetResult:
 
 
 def result_of(device: FleetDevice, best: FleetDevice, *, since_day: int = 0) -> FleetResult:
-    """How a device fared that has lived, beside one that was told everything at once."""
+    """Compare a simulated device with the same device under the on-line policy."""
     since = BEGINS + since_day * DAY
     result = FleetResult(pings=device.pings, deaths=device.deaths)
     for key, at in device.arrived.items():
@@ -74,7 +75,7 @@ def compare(
     processes: int = 1,
     progress: Callable[[int], None] = lambda done: None,
 ) -> dict[str, FleetResult]:
-    """Let every device live through its days once under each of these policies."""
+    """Simulate every device once under each of these policies; return the sums by policy."""
     totals = {policy: FleetResult() for policy in policies}
     work = [(seed, number, days, tuple(policies)) for number in range(devices)]
     if processes == 1:

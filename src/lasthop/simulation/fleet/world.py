@@ -1,5 +1,5 @@
-"""Who the devices of the fleet belong to: when they read, what they are sent, where they have a
-link. Everything is drawn from the fleet's seed and the device's number, and from nothing else."""
+"""The owners of the fleet's devices: when they read, what they are sent, where they have a link.
+Everything is drawn from the fleet's seed and the device's number alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from lasthop.clock import DAY, HOUR, MINUTE, SECOND, Micros
 
 BEGINS: Micros = 20_700 * DAY
-"""2026-09-04, midnight, a Friday."""
+"""The first moment of every fleet: midnight of 2026-09-04, a Friday."""
 
 READING_HOURS = {
     "early": (0, 0, 0, 0, 0, 2, 8, 9, 6, 3, 2, 2, 4, 3, 1, 1, 2, 3, 3, 3, 2, 1, 0, 0),
@@ -20,10 +20,10 @@ READING_HOURS = {
     "evening": (0, 0, 0, 0, 0, 0, 0, 2, 2, 1, 1, 1, 2, 1, 1, 1, 1, 2, 4, 7, 9, 9, 6, 2),
     "night": (6, 4, 2, 0, 0, 0, 0, 0, 0, 0, 1, 2, 2, 2, 2, 2, 2, 2, 3, 4, 5, 7, 9, 8),
 }
-"""When people of a kind look, hour by hour."""
+"""How often people of each kind look, by hour of the day, as weights."""
 
 OPERATORS = {"op:north": 300, "op:south": 600, "op:east": 900, "op:west": 1680}
-"""After how many seconds each operator's address translator forgets an idle connection."""
+"""Seconds after which each operator's address translator forgets an idle connection."""
 
 CAFE_NETWORKS = 60
 HOME_FORGETS = (900, 1800, 3600)
@@ -31,34 +31,34 @@ HOME_FORGETS = (900, 1800, 3600)
 
 @dataclass(frozen=True, slots=True)
 class Interest:
-    """A topic as one person takes it."""
+    """A topic that one person subscribes to, and how its messages behave."""
 
     topic: str
     per_day: float
     lifetime: float | None
-    """Hours, on average; none: for ever."""
+    """Mean lifetime of a message in hours; None: messages do not expire."""
     max: int | None
     falls: float
-    """The share of its messages that lose their rank."""
+    """The share of the topic's messages whose rank falls."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceOwner:
-    """Whom a device belongs to."""
+    """The owner of one device: habits, interests and networks."""
 
     number: int
     reading_hours: str
     looks: float
-    """A day."""
+    """How often the owner looks at the device per day, on average."""
     interests: tuple[Interest, ...]
     operator: str
     coverage: float
-    """The share of hours in which there is a mobile network where this person is."""
+    """The share of hours in which the owner has mobile coverage."""
     home: bool
-    """Whether there is a network at home."""
+    """Whether the owner has a network at home."""
     office: bool
     cafe_chance: float
-    """The chance of an hour out and about in a café with a network."""
+    """The probability that the owner spends an hour out in a café with a network."""
 
     @property
     def name(self) -> str:
@@ -66,7 +66,7 @@ class DeviceOwner:
 
 
 class Stretch(NamedTuple):
-    """Time with a link."""
+    """A time span in which the device has one link."""
 
     start: Micros
     end: Micros
@@ -75,7 +75,7 @@ class Stretch(NamedTuple):
 
 
 def person(seed: int, number: int) -> DeviceOwner:
-    """One of the fleet."""
+    """Draw the owner of the device with this number."""
     r = Random(f"fleet/{seed}/{number}/person")
     interests = [
         Interest(
@@ -103,14 +103,14 @@ def person(seed: int, number: int) -> DeviceOwner:
 
 @lru_cache(maxsize=4096)
 def forgets(seed: int, network: str) -> Micros:
-    """How long an idle connection over a network is remembered."""
+    """Return how long a network remembers an idle connection, in microseconds."""
     if network in OPERATORS:
         return OPERATORS[network] * SECOND
     return Random(f"fleet/{seed}/{network}").choice(HOME_FORGETS) * SECOND
 
 
 def looks(seed: int, p: DeviceOwner, days: int) -> Iterator[Micros]:
-    """When the person looks, day by day."""
+    """Draw when the owner looks at the device, in order."""
     r = Random(f"fleet/{seed}/{p.number}/looks")
     hours, weights = range(24), READING_HOURS[p.reading_hours]
     left_over = 0.0
@@ -123,13 +123,13 @@ def looks(seed: int, p: DeviceOwner, days: int) -> Iterator[Micros]:
 
 
 def stretches(seed: int, p: DeviceOwner, days: int) -> Iterator[Stretch]:
-    """When and over what the device can be reached, in order and without overlap."""
+    """Draw when and over which network the device can be reached, in order and without overlap."""
     r = Random(f"fleet/{seed}/{p.number}/links")
     now: Stretch | None = None
     for number in range(24 * days):
         start = BEGINS + number * HOUR
         place = _place(r, p, number)
-        # Links go and come a few minutes around the hour, and fail for a while now and then.
+        # Links come and go a few minutes around the hour, and fail for a while now and then.
         start += int(r.random() * 10 * MINUTE)
         if now is not None and place is not None and place == (now.link, now.network):
             if r.random() < 0.9:
@@ -145,7 +145,7 @@ def stretches(seed: int, p: DeviceOwner, days: int) -> Iterator[Stretch]:
 
 
 def _place(r: Random, p: DeviceOwner, number: int) -> tuple[str, str] | None:
-    """Which network there is in an hour."""
+    """Return link and network of the owner's place in an hour; None: no network."""
     hour, weekday = number % 24, (4 + number // 24) % 7
     chance, reached = r.random(), r.random() < p.coverage
     at_work = weekday < 5 and 9 <= hour < 17
@@ -159,21 +159,21 @@ def _place(r: Random, p: DeviceOwner, number: int) -> tuple[str, str] | None:
 
 
 class PublishedMessage(NamedTuple):
-    """A message is published."""
+    """A message that is published for the owner of a device."""
 
     at: Micros
     rank: float
     before: Micros
-    """0: never."""
+    """When the message expires, in microseconds; 0: never."""
     size: int
     falls_at: Micros
-    """When it loses its rank; 0: never."""
+    """When the message loses its rank, in microseconds; 0: never."""
 
 
 def arrivals(
     seed: int, p: DeviceOwner, interest: Interest, days: int
 ) -> Iterator[PublishedMessage]:
-    """What is published for the person, more of it by day than by night."""
+    """Draw the messages of a topic, more of them by day than by night."""
     r = Random(f"fleet/{seed}/{p.number}/{interest.topic}")
     at, end = float(BEGINS), BEGINS + days * DAY
     rate = interest.per_day / DAY

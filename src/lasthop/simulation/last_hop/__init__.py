@@ -1,1 +1,1 @@
-"""The last hop rehearsed: one topic, one device, one user, a year in a moment."""
+"""Rehearsals of the last-hop paper: one topic, one device, one user, a year in a moment."""

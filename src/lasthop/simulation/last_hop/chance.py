@@ -1,7 +1,8 @@
 """The distributions that a trace draws thousands of numbers from.
 
-They give what the standard library's give for the same stream, so that a seed means the same with
-and without the compiled build; here they are a few operations without a call in between.
+They return the same numbers as those of the standard library for the same stream, so that a seed
+means the same with and without the compiled build; here they are a few operations without a call in
+between.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from random import Random
 
 
 def exponential(random: Callable[[], float]) -> float:
-    """With a mean of one."""
+    """Return an exponentially distributed number with a mean of one."""
     return -log(1.0 - random())
 
 
 def gamma(stream: Random, shape: float, scale: float) -> float:
-    """With a mean of `shape * scale`. For shapes below one, the wide ones that outages have, by
-    rejection from an exponential tail and a power near zero (Ahrens and Dieter, 1974)."""
+    """Return a gamma-distributed number with a mean of `shape * scale`. Shapes below one, the wide
+    ones that outages have, use rejection from an exponential tail and a power near zero (Ahrens and
+    Dieter, 1974)."""
     if shape >= 1.0:
         return stream.gammavariate(shape, scale)
     random = stream.random
@@ -36,7 +38,8 @@ def gamma(stream: Random, shape: float, scale: float) -> float:
 
 
 class Normal:
-    """Numbers come in pairs; the second of them is kept for the next call."""
+    """Draws normally distributed numbers. They come in pairs; the second is kept for the next
+    call."""
 
     def __init__(self, random: Callable[[], float]) -> None:
         self._random = random
@@ -44,7 +47,7 @@ class Normal:
         self._has_next = False
 
     def draw(self, mean: float, deviation: float) -> float:
-        """The next one."""
+        """Return the next number of this mean and standard deviation."""
         number = self._next
         if not self._has_next:
             turn = self._random() * tau

@@ -1,4 +1,4 @@
-"""A measured figure as files: CSV for machines, PNG for people, if matplotlib is there."""
+"""A measured figure as files: CSV for machines, and PNG for people if matplotlib is installed."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LOWEST = 1e-4
-"""Where a logarithmic axis ends: the paper's is not finer, and zero has no place on it."""
+"""The lowest value on a logarithmic axis: the paper's axes are not finer, and zero has no place
+there."""
 
 
 def can_draw() -> bool:
-    """Whether matplotlib is installed; it comes with the extra `plots`."""
+    """Return whether matplotlib is installed; it comes with the extra `plots`."""
     return find_spec("matplotlib") is not None
 
 
 def write_csv(rows: Sequence[FigureRow], path: Path) -> None:
-    """One line for every point and metric."""
+    """Write one line for every point and metric."""
     with path.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(field.name for field in fields(FigureRow))
@@ -32,7 +33,7 @@ def write_csv(rows: Sequence[FigureRow], path: Path) -> None:
 
 
 def write_png(figure: DrawnFigure, rows: Sequence[FigureRow], path: Path) -> None:
-    """Curves with error bars; without a display."""
+    """Draw the curves of a figure with error bars, without a display."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
     from matplotlib.figure import Figure as Canvas  # noqa: PLC0415
 
@@ -50,8 +51,8 @@ def write_png(figure: DrawnFigure, rows: Sequence[FigureRow], path: Path) -> Non
 
 
 def error_bars(points: Sequence[FigureRow]) -> tuple[list[float], list[float]]:
-    """How far the seeds differ, below and above the mean; a share is never less than nothing or
-    more than everything."""
+    """Return the lengths of the error bars below and above the mean; a share stays between 0 and
+    1."""
     below = [min(row.deviation, row.mean) for row in points]
     above = [min(row.deviation, 1 - row.mean) for row in points]
     return below, above

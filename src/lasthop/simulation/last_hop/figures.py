@@ -1,5 +1,5 @@
-"""The paper's figures 1 to 6 as sweeps, and a seventh that it did not have: the predictive policy
-against the best that an expiration threshold can do.
+"""The paper's figures 1 to 6 as sweeps, and a seventh of our own: the predictive policy against the
+best that an expiration threshold can do.
 
 The text of the paper gives the settings; curves and points in between are ours. A figure is drawn
 from the means over several seeds, with their standard deviation.
@@ -17,7 +17,8 @@ from lasthop.simulation.last_hop.run import LastHopOutcome
 from lasthop.simulation.last_hop.sweep import Mapper, in_turn, sweep
 
 SHORTEST, LONGEST = 16 / 3600, 72.0
-"""Hours: 16 seconds and 3 days, between which figures 4 and 5 lie."""
+"""Shortest and longest mean expiration in hours: 16 seconds and 3 days, the range of figures 4 and
+5."""
 
 EXPIRATIONS = tuple(SHORTEST * (LONGEST / SHORTEST) ** (step / 14) for step in range(15))
 HARDEST = Parameters(max=None, outage=0.9, user_frequency=2, expiration=4.2)
@@ -26,7 +27,7 @@ HARDEST = Parameters(max=None, outage=0.9, user_frequency=2, expiration=4.2)
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One point of one curve: where it lies, and what is run for it."""
+    """One point of one curve: its position, and the parameters of its runs."""
 
     curve: str
     x: float
@@ -35,7 +36,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class DrawnFigure:
-    """What is drawn."""
+    """A figure to be drawn: its title, axes, metrics and points."""
 
     number: int
     title: str
@@ -46,7 +47,7 @@ class DrawnFigure:
     log_y: bool = False
 
     def expected(self, point: Point) -> float | None:
-        """What the closed form says, where there is one."""
+        """Return the value of the closed form for a point; None if the figure has none."""
         if self.number != 1:
             return None
         p = point.parameters
@@ -55,7 +56,7 @@ class DrawnFigure:
 
 @dataclass(frozen=True, slots=True)
 class FigureRow:
-    """A point measured: the mean over the seeds, and how much they differ."""
+    """The measurement of one point: the mean over the seeds, and the standard deviation."""
 
     figure: int
     curve: str
@@ -75,8 +76,8 @@ def measure(
     mapper: Mapper = in_turn,
     progress: Callable[[], None] = lambda: None,
 ) -> list[FigureRow]:
-    """Run a figure's points with the seeds 0, 1, ... and average."""
-    # Neighbours share their random events, which are then drawn once.
+    """Run the points of a figure with the seeds 0, 1, ... and return the means."""
+    # Neighbouring points share their random events, which are then drawn once.
     sets = [
         replace(point.parameters, seed=seed, years=years)
         for seed, point in product(range(seeds), figure.points)
@@ -187,4 +188,4 @@ FIGURES: dict[int, Callable[[], DrawnFigure]] = {
     6: _thresholds,
     7: _prediction,
 }
-"""Every figure by its number; made when it is wanted."""
+"""All figures by number, as functions that make them on demand."""

@@ -1,4 +1,4 @@
-"""What a rehearsal of the last hop depends on; a set of these makes its numbers, nothing else."""
+"""The parameters of a rehearsal of the last hop; equal parameters give equal results."""
 
 from __future__ import annotations
 
@@ -11,51 +11,53 @@ from lasthop.decision.volume.subscription import Subscription
 
 
 class Distribution(StrEnum):
-    """How lifetimes spread around their mean."""
+    """How lifetimes are distributed around their mean."""
 
     EXPONENTIAL = "exponential"
     UNIFORM = "uniform"
-    """Between nothing and twice the mean."""
+    """Uniform between zero and twice the mean."""
     NORMAL = "normal"
-    """With a quarter of the mean as its deviation."""
+    """Normal, with a quarter of the mean as the standard deviation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
-    """One run: the world, the subscription, the policy, the seed."""
+    """The parameters of one run: arrivals, reads and links, the subscription, the policy and the
+    seed."""
 
     event_frequency: float = 32.0
-    """Events a day, at Poisson's moments."""
+    """Events per day, as a Poisson process."""
     user_frequency: float = 2.0
-    """Reads a day, on average."""
+    """Reads of the user per day, on average."""
     user_deviation: float = 0.1
-    """Of the reads of a day, as a share of `user_frequency`."""
+    """Standard deviation of the reads per day, as a share of `user_frequency`."""
     max: int | None = 8
     threshold: float = 0.0
-    """Ranks are spread evenly between 0 and 1."""
+    """The Threshold of the subscription; ranks are uniform between 0 and 1."""
     outage: float = 0.0
     """The share of time without a link."""
     outage_frequency: float = 16.0
-    """Outages a day."""
+    """Outages of the link per day, on average."""
     outage_deviation: float = 1.5
-    """Of the length of an outage, as a multiple of its mean; 1 is that of an exponential one."""
+    """Standard deviation of an outage's length, as a multiple of the mean; an exponential one has
+    1."""
     expiration: float | None = None
-    """Hours that an event lives on average; none lives for ever."""
+    """Mean lifetime of an event in hours; None: events do not expire."""
     expiration_distribution: Distribution = Distribution.EXPONENTIAL
     expiring_portion: float = 1.0
     """The share of events that expire."""
     rank_drop: float = 0.0
     """The share of events that fall below Threshold after publication."""
     rank_drop_delay: float = 1.0
-    """Hours until they do, on average (exponential)."""
+    """Mean hours until a rank falls (exponential)."""
     storage: int | None = None
-    """Unread events that fit on the device."""
+    """Unread events that fit on the device; None: any number."""
     policy: str = "unified"
     prefetch_limit: int | None = None
     expiration_threshold: float | None = None
-    """Hours."""
+    """The expiration threshold of the policy, in hours; None: not set."""
     price: float = 1.0
-    """What one lost event is worth in wasted ones, to the predictive policy."""
+    """How many wasted events one lost event is worth, for the predictive policy."""
     years: float = 1.0
     seed: int = 0
 
@@ -73,17 +75,18 @@ class Parameters:
                 raise ValueError(f"{name} is not negative")
 
     def on_line(self) -> Parameters:
-        """The same world under the policy that loses nothing, and has nothing to tune."""
+        """Return the same world under the on-line policy, which loses nothing and has nothing to
+        tune."""
         return replace(
             self, policy="on-line", prefetch_limit=None, expiration_threshold=None, price=1.0
         )
 
     def subscription(self) -> Subscription:
-        """What the user asks for."""
+        """Return the subscription of the user to the topic."""
         return Subscription(max=self.max, threshold=self.threshold, storage=self.storage)
 
     def tuning(self) -> Tuning:
-        """What the policy is told."""
+        """Return the parameters that the policy gets."""
         threshold = self.expiration_threshold
         return Tuning(
             max=self.max,
@@ -94,5 +97,5 @@ class Parameters:
 
 
 def micros(hours: float) -> Micros:
-    """Hours as the engine counts time."""
+    """Convert hours to microseconds."""
     return round(hours * HOUR)

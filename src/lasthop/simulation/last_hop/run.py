@@ -1,9 +1,10 @@
 """One run: the same year twice, under the on-line policy and under the candidate.
 
-Waste is what was forwarded and never read; loss is what the on-line policy got read and the
-candidate did not. A run ends at its last moment, without grace: what lies unread on the device then
-was forwarded in vain, and what only the on-line policy's user has read by then is lost. That is how
-the closed form of figure 1 counts, since events that do not expire could be read for ever.
+Waste is what was forwarded and never read; loss is what the user read under the on-line policy and
+not under the candidate. A run ends at its last moment, without grace: what is unread on the device
+then was forwarded in vain, and what only the user of the on-line policy has read by then is lost.
+That is how the closed form of figure 1 counts, since events that do not expire could be read for
+ever.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from lasthop.simulation.last_hop.trace import Trace, draw
 
 @dataclass(frozen=True, slots=True)
 class LastHopOutcome:
-    """What a run shows."""
+    """The result of one run: waste and loss as shares, and the counts behind them."""
 
     waste: float
     loss: float
@@ -34,12 +35,12 @@ class LastHopOutcome:
     events: int
 
     def as_dict(self) -> dict[str, float]:
-        """For machines."""
+        """Return the outcome as a dictionary, for JSON."""
         return asdict(self)
 
 
 class Played(Protocol):
-    """A scenario that has come to its end."""
+    """A scenario after it was played: which events were read, and how many were forwarded."""
 
     @property
     def read(self) -> set[int]: ...
@@ -48,7 +49,7 @@ class Played(Protocol):
 
 
 def score(trace: Trace, *, best: Played, candidate: Played) -> LastHopOutcome:
-    """Compare a policy with the best that can be done."""
+    """Compare a candidate policy with the best possible one on the same trace."""
     lost = len(best.read - candidate.read)
     wasted = candidate.forwarded - len(candidate.read)
     return LastHopOutcome(
@@ -65,8 +66,8 @@ def score(trace: Trace, *, best: Played, candidate: Played) -> LastHopOutcome:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Without the collector of reference cycles: here are none, and it would go through all that
-    waits again and again to find that out."""
+    """Switch the collector of reference cycles off: a run has no cycles, and the collector would
+    look through all waiting events again and again."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -78,7 +79,8 @@ def uncollected() -> Iterator[None]:
 
 @lru_cache(maxsize=1)
 def _on_line(world: Parameters) -> tuple[Trace, Scenario]:
-    """The best that can be done in a world. Sweeps over policies stay in one for a while."""
+    """Play a trace under the on-line policy. The last result is kept, since sweeps over policies
+    use it again."""
     trace = draw(world)
     scenario = Scenario(world)
     scenario.play(trace)
@@ -86,7 +88,7 @@ def _on_line(world: Parameters) -> tuple[Trace, Scenario]:
 
 
 def run(parameters: Parameters) -> LastHopOutcome:
-    """Rehearse a policy against the on-line one, on the same events."""
+    """Rehearse a policy and the on-line policy on the same events, and compare them."""
     world = parameters.on_line()
     with uncollected():
         trace, best = _on_line(world)

@@ -1,4 +1,4 @@
-"""A trace lived through under one policy: the gateway's feed and the device's queue."""
+"""One trace under one policy: the gateway's feed and the device's queue, event by event."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lasthop.simulation.last_hop.trace import ARRIVAL, KIND, KIND_BITS, LINK, LO
 
 
 class Hop(Outlet):
-    """What the feed wants done happens to the device at once."""
+    """The hop between feed and device: what the feed wants done happens to the device at once."""
 
     def __init__(self, device: DeviceQueue) -> None:
         super().__init__(hears_of_holds=False)
@@ -40,7 +40,7 @@ class Hop(Outlet):
 
 
 class Scenario:
-    """A gateway's feed and a device's queue, joined by the link of a trace."""
+    """A gateway's feed and a device's queue, connected by the link of a trace."""
 
     def __init__(self, parameters: Parameters) -> None:
         policy = POLICIES[parameters.policy](parameters.tuning())
@@ -51,7 +51,7 @@ class Scenario:
 
     @property
     def read(self) -> set[int]:
-        """What the user has seen."""
+        """Keys of the events that the user has read."""
         return self._hop.read
 
     @property
@@ -60,7 +60,7 @@ class Scenario:
         return self._device.received
 
     def play(self, trace: Trace) -> None:
-        """Live through it."""
+        """Go through all moments of a trace."""
         feed, device, hop = self._feed, self._device, self._hop
         ranks, expiries = trace.ranks, trace.expiries
         key = fall = 0
@@ -86,14 +86,14 @@ class Scenario:
                 fall += 1
 
     def _wake(self, now: Micros) -> None:
-        """What the feed has planned for before `now`."""
+        """Let the feed do what it has planned for times up to `now`."""
         feed = self._feed
         while (wake := feed.next_wake()) is not None and wake <= now:
             feed.tell(Woken(), wake, self._hop)
 
     def _look(self, linked: bool, now: Micros) -> None:
         if linked:
-            # The gateway knows what the device holds, and decides.
+            # The gateway knows what the device holds, and decides what to show.
             self._feed.tell(Read(self._max, self._device.count(now)), now, self._hop)
         else:
             self._hop.read.update(self._device.read_offline(self._max, now))

@@ -1,4 +1,4 @@
-"""Many runs at once: a plain map over sets of parameters, by whichever mapper is at hand.
+"""Many runs at once: a map over sets of parameters, by any mapper.
 
 A run depends on its parameters alone, so that one process, many, or a cluster give the same
 numbers.
@@ -18,22 +18,22 @@ from lasthop.simulation.last_hop.run import LastHopOutcome, run
 
 Work: TypeAlias = Callable[[Parameters], LastHopOutcome]
 Mapper: TypeAlias = Callable[[Work, Sequence[Parameters]], Iterable[LastHopOutcome]]
-"""Does the work for every set and yields the outcomes in the same order."""
+"""Applies the work to every set and yields the outcomes in the same order."""
 
 
 def in_turn(work: Work, sets: Sequence[Parameters]) -> Iterator[LastHopOutcome]:
-    """One after the other, here."""
+    """Do the work for one set after the other, in this process."""
     return map(work, sets)
 
 
 def mapper(processes: int) -> AbstractContextManager[Mapper]:
-    """A mapper over so many processes, for as long as it is open."""
+    """Return a mapper over this many processes, which run as long as the context is open."""
     return nullcontext(in_turn) if processes == 1 else _pooled(processes)
 
 
 @contextmanager
 def _pooled(processes: int) -> Iterator[Mapper]:
-    # Threads of this process are none of the children's business, so they are not forked from it.
+    # Worker processes must not inherit the threads of this process, so they are not forked from it.
     context = get_context("forkserver" if sys.platform != "win32" else "spawn")
     with ProcessPoolExecutor(processes, mp_context=context) as pool:
         try:
@@ -48,7 +48,7 @@ def sweep(
     mapper: Mapper = in_turn,
     progress: Callable[[], None] = lambda: None,
 ) -> list[LastHopOutcome]:
-    """Run them all; `progress` hears of every one that is done."""
+    """Run all sets and return the outcomes; `progress` is called after each one."""
     outcomes = []
     for outcome in mapper(run, sets):
         outcomes.append(outcome)

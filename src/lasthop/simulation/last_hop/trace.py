@@ -1,4 +1,4 @@
-"""The random events of a run: what arrives, when the user looks, when the link is there.
+"""The random events of a run: what arrives, when the user looks, when the link is up.
 
 Every concern draws from its own stream, seeded by its name and the run's seed alone. Another outage
 share leaves arrivals and reads as they were, and no number depends on which process draws it.
@@ -6,11 +6,11 @@ share leaves arrivals and reads as they were, and no number depends on which pro
 The link alternates between up and down. Up-times are exponential, so that outages begin like a
 Poisson process; the length of an outage is gamma-distributed with a deviation of its own, by
 default half as much again as the mean: many short gaps and a few long ones. The means follow from
-two numbers, the share of time without a link and the outages a day.
+two numbers, the share of time without a link and the outages per day.
 
 Reads of a day are drawn from a normal distribution and spread evenly over the hours that the user
-is awake, 16 to 17 from about seven in the morning. What rounding leaves over counts tomorrow, so
-that also half a read a day comes out right.
+is awake, 16 to 17 from about seven in the morning. The fraction that rounding leaves over counts on
+the next day, so that also half a read a day comes out right.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from lasthop.simulation.last_hop.parameters import Distribution, Parameters
 
 YEAR: Micros = 365 * DAY
 WAKES: Micros = 27 * HOUR // 4
-"""When the user gets up, on average."""
+"""The time of day at which the user gets up, on average."""
 
 WAKES_DEVIATION: Micros = HOUR // 4
 FALLEN = 1.0
@@ -39,37 +39,37 @@ ARRIVAL: Final = 0
 FALL: Final = 1
 LINK: Final = 2
 LOOK: Final = 3
-"""What a moment is; of what happens at once, the lower comes first."""
+"""The kinds of moments; among moments of one time, the lower kind comes first."""
 
 KIND: Final = 3
 KIND_BITS: Final = 2
-"""A moment is one number that sorts by itself: its time, and what it is in the lowest bits."""
+"""A moment is one number that sorts by itself: its time, and its kind in the lowest bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """One run's events. A year has tens of thousands, and none is an object of its own."""
+    """The events of one run. A year has tens of thousands, and none is an object of its own."""
 
     moments: list[int]
-    """Everything in its order: `time << KIND_BITS | kind`. The first arrival's key is 1; the first
-    change of the link brings it up, the next takes it away."""
+    """All moments in order: `time << KIND_BITS | kind`. The first arrival has the key 1; the first
+    change of the link brings it up, the next takes it down."""
     end: Micros
     ranks: list[float]
-    """Of the arrivals, in the order of their keys."""
+    """Ranks of the arrivals, in the order of their keys."""
     expiries: list[Micros | None]
     falls: list[int]
-    """The keys of those whose ranks fall, in that order."""
+    """Keys of the events whose ranks fall, in the order of the falls."""
     fallen: float
-    """What they are worth then."""
+    """The rank of an event after its fall."""
 
     @property
     def arrivals(self) -> int:
-        """How many events arrive."""
+        """How many events arrive in the run."""
         return len(self.ranks)
 
     def inputs(self) -> Iterator[tuple[Micros, int, Input]]:
-        """The moments one by one, with what a feed would be told. What the device makes of a look
-        or of a contact depends on what it holds, and on what has been read."""
+        """Yield the moments one by one, with the input for a feed. What the device answers to a
+        look or a contact depends on what it holds, and on what has been read."""
         key = fall = 0
         linked = False
         given: Input
@@ -90,7 +90,7 @@ class Trace:
 
 
 def draw(parameters: Parameters) -> Trace:
-    """Everything that will happen."""
+    """Draw all events of a run."""
     end = round(parameters.years * YEAR)
     arrivals = _arrivals(parameters, end)
     falls = _falls(parameters, arrivals, end)
@@ -114,14 +114,14 @@ def _stream(parameters: Parameters, concern: str) -> Random:
 
 
 def _arrivals(p: Parameters, end: Micros) -> list[int]:
-    """Their moments."""
+    """Return the moments of all arrivals."""
     random = _stream(p, "arrivals").random
     rate = p.event_frequency / DAY
     moments: list[int] = []
     at = exponential(random) / rate
     while at < end:
         moments.append(int(at) << KIND_BITS | ARRIVAL)
-        at += -log(1.0 - random()) / rate  # As `exponential`, without a call for every event.
+        at += -log(1.0 - random()) / rate  # As `exponential`, but without a call per event.
     return moments
 
 
@@ -146,7 +146,7 @@ def _expiries(p: Parameters, arrivals: list[int]) -> list[Micros | None]:
 
 
 def _falls(p: Parameters, arrivals: list[int], end: Micros) -> list[tuple[Micros, int]]:
-    """When, and whose."""
+    """Return when ranks fall, with the keys of their events."""
     falls: list[tuple[Micros, int]] = []
     if not p.rank_drop:
         return falls
@@ -161,7 +161,8 @@ def _falls(p: Parameters, arrivals: list[int], end: Micros) -> list[tuple[Micros
 
 
 def _link(p: Parameters, end: Micros) -> list[int]:
-    """The moments of its changes: it comes up at the first, goes down at the second, and so on."""
+    """Return the moments at which the link changes: up at the first, down at the second, and so
+    on."""
     if p.outage >= 1.0:
         return []
     changes: list[int] = [LINK]
@@ -182,7 +183,7 @@ def _link(p: Parameters, end: Micros) -> list[int]:
 
 
 def _looks(p: Parameters, end: Micros) -> list[int]:
-    """Their moments."""
+    """Return the moments at which the user looks."""
     random = _stream(p, "reads").random
     normal = Normal(random)
     deviation = p.user_deviation * p.user_frequency

@@ -1,12 +1,12 @@
 """What other systems do with an absent device: their documented rules, on our traces.
 
-All of them forward at once what comes in while the device is in contact, in order of arrival; none
-of them knows a rank. They differ in what they keep meanwhile, which is all that is modelled here.
-What a publisher lets expire is kept from the device wherever the system has a notion of it. On the
-device the user reads the best of what is there, so that no system suffers for a poor reader.
+All of them forward events at once, in order of arrival, while the device is in contact; none of
+them knows a rank. They differ in what they keep while the device is absent, which is all that is
+modelled here. An expired event is not forwarded if the system has a notion of expiration. On the
+device the user reads the best of what is there, so that no system suffers from a poor reader.
 
-Every rule says which settings it stands for. They are the usual defaults; of Mosquitto the tests
-ask the real one, of the others a version that is set otherwise behaves otherwise.
+Every rule says which settings it stands for. They are the usual defaults. The tests compare the
+rule of Mosquitto with the real one; the other systems behave differently with other settings.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from lasthop.simulation.last_hop.parameters import Parameters
 from lasthop.simulation.last_hop.trace import LINK, LOOK, Trace
 
 Waiting = deque[tuple[Micros, Arrived]]
-"""What is kept for the device: when it came, and what it is."""
+"""Events that are kept for the device, each with its time of arrival."""
 
 
 class SystemRule:
-    """Keep everything; every system says where it differs."""
+    """The simplest rule: keep everything. Every other system overrides some of it."""
 
     expires = True
     """Whether events that have expired are left out."""
@@ -35,27 +35,27 @@ class SystemRule:
         self.waiting: Waiting = deque()
 
     def arrived(self, event: Arrived, now: Micros) -> None:
-        """The device is away."""
+        """Keep an event that arrives while the device is away."""
         self.waiting.append((now, event))
 
     def replayed(self, now: Micros) -> list[Arrived]:
-        """The device is back: what it gets, in this order."""
+        """Return what the device gets when it is back, in this order."""
         waiting, self.waiting = self.waiting, deque()
         return [event for _, event in waiting if not self.expires or lives(event, now)]
 
     def _forget_expired(self, now: Micros) -> None:
-        """A full queue looks for what has expired before it turns anything away."""
+        """Remove expired events, as a full queue does before it turns anything away."""
         if self.expires:
             self.waiting = deque(row for row in self.waiting if lives(row[1], now))
 
 
 def lives(event: Arrived, now: Micros) -> bool:
-    """Whether it has not expired."""
+    """Return whether an event has not expired."""
     return event.expires_at is None or event.expires_at > now
 
 
 class RefuseNew(SystemRule):
-    """A full queue takes nothing more. Mosquitto: `max_queued_messages` 1000 for a client with a
+    """A full queue accepts nothing more. Mosquitto: `max_queued_messages` 1000 for a client with a
     persistent session. VerneMQ: `max_offline_messages` 1000, first in, first out: tail drop."""
 
     LIMIT = 1000
@@ -68,9 +68,9 @@ class RefuseNew(SystemRule):
 
 
 class DropOldest(SystemRule):
-    """A full queue drops its head. EMQX: `max_mqueue_len` 1000, for as long as the session lasts,
-    which is the client's to say. RabbitMQ: `max-length` with `overflow` at its default of
-    drop-head; without a policy there is no limit, so a thousand stands for one that was set."""
+    """A full queue drops its oldest message. EMQX: `max_mqueue_len` 1000, for as long as the
+    session lasts, which the client chooses. RabbitMQ: `max-length` with `overflow` at its default
+    of drop-head; without a policy there is no limit, so 1000 stands for one that was set."""
 
     LIMIT = 1000
 
@@ -83,8 +83,8 @@ class DropOldest(SystemRule):
 
 
 class DiscardAll(SystemRule):
-    """Firebase Cloud Messaging: 100 messages wait for a device; the next one makes all of them go,
-    and the app is told that something was deleted. Those that come after are stored again."""
+    """Firebase Cloud Messaging: 100 messages wait for a device; the next one discards all of them,
+    and the app is told that something was deleted. Later messages are stored again."""
 
     LIMIT = 100
 
@@ -107,7 +107,7 @@ class OneSlot(SystemRule):
 
 class NtfyCache(SystemRule):
     """ntfy: messages stay in the server's cache (`cache-duration` 12h), and a client that
-    subscribes with `since` gets all of them that it has missed. A message has no expiration."""
+    subscribes with `since` gets all messages that it has missed. A message has no expiration."""
 
     expires = False
     DURATION: Micros = 12 * HOUR
@@ -134,11 +134,11 @@ ZOO: dict[str, Callable[[], SystemRule]] = {
     "APNs": OneSlot,
     "ntfy": NtfyCache,
 }
-"""Every system, by its name."""
+"""The rules of all modelled systems, by the system's name."""
 
 
 class Cage:
-    """A trace lived through under a system's rule; the counterpart of `Scenario`."""
+    """One trace under another system's rule; the counterpart of `Scenario`."""
 
     def __init__(self, parameters: Parameters, rule: SystemRule) -> None:
         self._threshold = parameters.threshold
@@ -149,7 +149,8 @@ class Cage:
         self.forwarded = 0
 
     def play(self, trace: Trace) -> None:
-        """Live through it. Falling ranks never reach a device whose system knows none."""
+        """Go through all moments of a trace. Falls of rank are ignored, since these systems know no
+        ranks."""
         linked = False
         for now, kind, given in trace.inputs():
             if kind == LOOK:
@@ -167,6 +168,6 @@ class Cage:
 
     def _forward(self, event: Arrived, now: Micros) -> None:
         self.forwarded += 1
-        if lives(event, now):  # Otherwise it was sent in vain.
+        if lives(event, now):  # An expired one was sent in vain.
             effect = Forward(event.key, "forwarded")
             self._device.forward(effect, rank=event.rank, expires_at=event.expires_at)

@@ -1,1 +1,1 @@
-"""The experiments of the Odin paper's evaluation on virtual time."""
+"""The experiments of the Odin paper's evaluation, on virtual time."""

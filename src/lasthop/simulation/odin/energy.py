@@ -1,8 +1,8 @@
 """How long a battery lasts, and the paper's index of efficiency.
 
-The index is printed without its operators in the text that we have. Our reading: the share of the
-longest operation that a service reaches, divided by the share of the longest idle time that its
-device has, and all of it scaled so that the best service has one.
+The index is printed without its operators in the text that we have. Our interpretation: the share
+of the longest operation that a service reaches, divided by the share of the longest idle time that
+its device has, all scaled so that the best service has one.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from lasthop.simulation.odin.setting import Setting
 OURS = "lasthop"
 
 BATTERY = 6.1 * 3600
-"""Joules: 1650 mAh at 3.7 V, the larger of the paper's phones."""
+"""Energy of a full battery in joules: 1650 mAh at 3.7 V, the larger of the paper's phones."""
 
 REST = 0.025
-"""Watts of a phone that does nothing, without its radio."""
+"""Power of a phone that does nothing, in watts, without its radio."""
 
 
 def operation(joules: float, length: Micros) -> float:
-    """Hours that a battery lasts, when the radio takes so much in that time."""
+    """Return the hours that a battery lasts if the radio takes `joules` in the time `length`."""
     seconds = length / SECOND
     watts = REST + joules / seconds
     return BATTERY / watts / (HOUR / SECOND)
@@ -35,7 +35,7 @@ def operation(joules: float, length: Micros) -> float:
 def index(
     operation_hours: Mapping[str, float], idle_hours: Mapping[str, float]
 ) -> dict[str, float]:
-    """Of every service, between 0 and 1."""
+    """Return the efficiency index of every service, between 0 and 1."""
     longest = max(operation_hours.values())
     longest_idle = max(idle_hours.values())
     raw = {
@@ -48,27 +48,27 @@ def index(
 
 @dataclass(frozen=True, slots=True)
 class Energy:
-    """What some hours of messages took, and how long a battery would last at that."""
+    """The energy of one service for some hours of messages, and how long a battery would last."""
 
     service: str
     bearer: str
     radio_joules: float
     hours: float
-    """That a battery lasts."""
+    """Hours that a battery lasts with this service."""
     idle_hours: float
     index: float
-    """The paper's, by our reading of it."""
+    """The paper's efficiency index, by our interpretation of it."""
 
 
 def idle(bearer: Bearer, length: Micros, *, seed: int = 0) -> float:
-    """Joules of our own device when nobody sends anything: its heartbeats, as often as a gateway
-    asks for by default. The emulated services are given none."""
+    """Return the joules that our own device takes without any messages: its heartbeats, as often as
+    a gateway asks for by default. The emulated services have none."""
     nothing = Setting(length=length, every=2 * length)
     return Experiment(bearer, nothing, seed=seed).run().joules
 
 
 def energy(bearer: Bearer, setting: Setting, *, seed: int = 0) -> list[Energy]:
-    """Everyone on one kind of network: our own gateway and device, and emulated services."""
+    """Measure our own gateway and device, and all emulated services, on one kind of network."""
     joules = {OURS: Experiment(bearer, setting, seed=seed).run().joules}
     for service in SERVICES:
         joules[service.name] = emulate(service, bearer, setting).joules

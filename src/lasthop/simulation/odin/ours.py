@@ -24,11 +24,11 @@ from lasthop.simulation.odin.setting import PAYLOAD, ServiceNotes, Setting, note
 APP, NAME = "odin", "phone"
 
 UNNOTICED: Micros = 30 * SECOND
-"""For up to so long neither end notices that the link was taken away."""
+"""The longest time until an end notices that the link was taken away."""
 
 
 class Phone(DeviceNode):
-    """A device whose network comes and goes, and tells when it is back."""
+    """A device whose network comes and goes; it dials again when the network is back."""
 
     experiment: Experiment
 
@@ -44,7 +44,7 @@ class Phone(DeviceNode):
 
 
 class Experiment:
-    """One run."""
+    """One run of our own gateway and device through a setting."""
 
     def __init__(self, bearer: Bearer, setting: Setting, *, seed: int = 0) -> None:
         self._bearer = bearer
@@ -76,7 +76,7 @@ class Experiment:
         self._phone.experiment = self
 
     def run(self) -> ServiceNotes:
-        """From the first submission until the last message is there."""
+        """Run from the first submission until the last message has arrived."""
         self._gateway.start()
         self._phone.start()
         kernel, setting = self._kernel, self._setting
@@ -103,12 +103,12 @@ class Experiment:
         return self._kernel.now() - self._began
 
     def until_link(self) -> Micros:
-        """How long it takes until the link is back; 0 if it is there."""
+        """Return how long it takes until the link is back; 0 if it is up."""
         back = self._setting.back_at(self._now())
         return 0 if back is None else back - self._now()
 
     def showed(self, number: int) -> None:
-        """The application has a message."""
+        """Note that the application has been given a message."""
         self._shown.append((number, self._now()))
 
     def _weather(self) -> tuple[Weather, Interconnect]:

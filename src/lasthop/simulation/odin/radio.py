@@ -1,11 +1,11 @@
-"""A device's radio: how long it takes to wake, and what it draws, from the packets alone.
+"""A device's radio: how long it takes to wake, and what power it draws, from the packets alone.
 
 A 3G radio is promoted to a dedicated channel (DCH) when there is something to carry, stays there
 for some seconds after the last packet, then shares a channel (FACH) for some more before it sleeps.
 A WiFi radio in power-save mode listens on for a moment. The numbers are assumptions of this model:
-round ones, of the size that one finds for networks and phones of the paper's time (a shared channel
-draws about half of a dedicated one; operators set the timers as they like). A promotion is charged
-at DCH power. Transfers of a few hundred bytes take no time.
+round values, of the size that one finds for networks and phones of the paper's time (a shared
+channel draws about half the power of a dedicated one; operators choose their timers freely). A
+promotion is charged at DCH power. Transfers of a few hundred bytes take no time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lasthop.clock import MILLISECOND, SECOND, Micros
 
 @dataclass(frozen=True, slots=True)
 class RadioState:
-    """What the radio does after the last packet, and for how long."""
+    """A state of the radio after the last packet: how long it lasts, and its power."""
 
     name: str
     lasts: Micros
@@ -26,17 +26,17 @@ class RadioState:
 
 @dataclass(frozen=True, slots=True)
 class Bearer:
-    """A kind of network, as far as a small message notices."""
+    """A kind of network, as far as it matters for a small message."""
 
     name: str
     delay: Micros
-    """One way."""
+    """Delay in one direction, in microseconds."""
     jitter: Micros
     wake: Micros
-    """From sleep to the first packet."""
+    """Time from sleep to the first packet, in microseconds."""
     tail: tuple[RadioState, ...]
     asleep: float
-    """Watts."""
+    """Power of the sleeping radio, in watts."""
 
 
 WIFI = Bearer(
@@ -59,18 +59,18 @@ BEARERS = (WIFI, UMTS)
 
 
 class RehearsedRadio:
-    """One device's radio."""
+    """The radio of one device, which counts its energy."""
 
     def __init__(self, bearer: Bearer, now: Micros) -> None:
         self.bearer = bearer
         self.joules = 0.0
         self._since = now
-        """Until when the energy is counted."""
+        """The time up to which the energy has been counted."""
         self._last: Micros | None = None
-        """When the last packet passed, or will have."""
+        """When the last packet has passed or will pass; None: none has."""
 
     def packet(self, now: Micros) -> Micros:
-        """Something is carried; how long it has to wait for the radio."""
+        """Carry a packet; return how long it has to wait for the radio."""
         self.settle(now)
         waits = 0
         if self._asleep(now):
@@ -78,10 +78,10 @@ class RehearsedRadio:
             self.joules += self.bearer.tail[0].watts * waits / SECOND
             self._since = now + waits
         self._last = max(self._last or 0, now + waits)
-        return self._last - now  # What comes while it wakes waits as well.
+        return self._last - now  # Packets during the wake-up wait as well.
 
     def settle(self, now: Micros) -> None:
-        """Count the energy up to now."""
+        """Count the energy up to `now`."""
         if now <= self._since:
             return
         moment = self._since

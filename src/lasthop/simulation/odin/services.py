@@ -1,7 +1,7 @@
 """Other push services, emulated by what is known of their policies.
 
-What they keep for an absent device are the rules of the zoo, with the numbers of the paper; the way
-to a device in contact is the same radio and the same delays as ours, one message and its
+What they keep for an absent device follows the rules of the zoo, with the numbers of the paper. The
+way to a device in contact is the same radio and the same delays as ours, one message and its
 acknowledgement at a time. Where a protocol is public its bytes are counted; where it is not,
 nothing is claimed about them.
 """
@@ -19,7 +19,7 @@ from lasthop.simulation.odin.radio import Bearer, RehearsedRadio
 from lasthop.simulation.odin.setting import PAYLOAD, ServiceNotes, Setting, note
 
 RECONNECT: Micros = SECOND
-"""From the return of the link until the service has the device again."""
+"""Time from the return of the link until the service has contact with the device again."""
 
 
 class Most32(RefuseNew):
@@ -30,16 +30,17 @@ class Most32(RefuseNew):
 
 @dataclass(frozen=True, slots=True)
 class PushService:
-    """What is known of one."""
+    """What is known about one push service."""
 
     name: str
     rule: Callable[[], SystemRule]
     between: Micros = 0
-    """Dispatched no faster than one in this time."""
+    """The shortest time between two dispatches, in microseconds."""
     round_trips: int = 1
-    """Until a message is done."""
+    """Round trips until a message is finished."""
     message_bytes: Callable[[str], int] | None = None
-    """Of one message with its acknowledgements, on this kind of network; `None`: not public."""
+    """Bytes of one message with its acknowledgements, on this kind of network; `None`: not
+    public."""
     connect_bytes: int = 0
 
 
@@ -47,7 +48,8 @@ MQTT_TOPIC = "odin/phone"
 
 
 def _mqtt_bytes(bearer: str) -> int:
-    """PUBLISH with a topic, an identifier and two bytes of length; PUBREC, PUBREL, PUBCOMP."""
+    """Return the bytes of PUBLISH with a topic, an identifier and two bytes of length, and of
+    PUBREC, PUBREL and PUBCOMP."""
     return (3 + 2 + len(MQTT_TOPIC) + 2 + PAYLOAD) + 3 * 4
 
 
@@ -65,7 +67,7 @@ SERVICES = (
 def emulate(
     service: PushService, bearer: Bearer, setting: Setting, *, seed: int = 0
 ) -> ServiceNotes:
-    """One service through one experiment."""
+    """Run one service through one experiment."""
     return _Emulation(service, bearer, setting, Random(f"odin/{service.name}/{seed}")).run()
 
 
@@ -80,7 +82,7 @@ class _Emulation:
         self._rule = service.rule()
         self._radio = RehearsedRadio(bearer, 0)
         self._free: Micros = 0
-        """When the next one may be dispatched."""
+        """When the next message may be dispatched."""
         self._shown: list[tuple[int, Micros]] = []
         self._bytes = service.connect_bytes
 
@@ -119,12 +121,12 @@ class _Emulation:
         self._free = leaves + service.between
         moment = leaves + self._radio.packet(leaves) + self._way()
         # At quality 2 the application gets a message with the service's second packet (PUBREL), as
-        # libmosquitto has it.
+        # in libmosquitto.
         for _ in range(service.round_trips - 1):
             moment += self._radio.packet(moment) + self._way()
             moment += self._radio.packet(moment) + self._way()
         self._shown.append((number, moment))
-        self._radio.packet(moment)  # The acknowledgement.
+        self._radio.packet(moment)  # The device's acknowledgement.
         if service.message_bytes is not None:
             self._bytes += service.message_bytes(bearer.name)
 

@@ -1,4 +1,5 @@
-"""What every service goes through: the submissions, the breaks of the link, and what is noted."""
+"""What every service goes through: the submissions, the breaks of the link, and the
+measurements."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ MINUTE: Micros = 60 * SECOND
 
 PAYLOAD = 256
 EVERY: Micros = 20 * SECOND
-"""Three submissions a minute."""
+"""Time between two submissions: three of them a minute."""
 
 BREAKS = ((15 * MINUTE, 10 * MINUTE), (40 * MINUTE, 30 * MINUTE), (95 * MINUTE, 15 * MINUTE))
 """When the link is taken away, and for how long: up to half an hour, within two hours."""
@@ -19,37 +20,37 @@ BREAKS = ((15 * MINUTE, 10 * MINUTE), (40 * MINUTE, 30 * MINUTE), (95 * MINUTE, 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One experiment."""
+    """One experiment: its length, its submissions and the breaks of the link."""
 
     length: Micros = 2 * HOUR
     breaks: tuple[tuple[Micros, Micros], ...] = ()
     every: Micros = EVERY
-    """From one submission to the next."""
+    """Time from one submission to the next, in microseconds."""
 
     @property
     def submissions(self) -> int:
-        """How many messages are submitted."""
+        """The number of messages that are submitted."""
         return self.length // self.every
 
     def moment(self, number: int) -> Micros:
-        """When a message is submitted, from the beginning."""
+        """Return when a message is submitted, counted from the beginning."""
         return (number + 1) * self.every - self.every // 2
 
     def back_at(self, now: Micros) -> Micros | None:
-        """When the link is back; `None` if it is there."""
+        """Return when the link is back; `None` if it is up."""
         for start, lasts in self.breaks:
             if start <= now < start + lasts:
                 return start + lasts
         return None
 
     def next_break(self, now: Micros) -> Micros | None:
-        """When the link is taken away next."""
+        """Return when the link is taken away next; None: never again."""
         return next((start for start, _ in self.breaks if start >= now), None)
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceNotes:
-    """What one service did in one experiment."""
+    """The measurements of one service in one experiment."""
 
     service: str
     bearer: str
@@ -60,12 +61,12 @@ class ServiceNotes:
     misordered: int
     duplicated: int
     latency_ms: float
-    """Median of the messages that were submitted while the link was there."""
+    """Median latency of the messages that were submitted while the link was up, in milliseconds."""
     bytes_per_message: float | None
-    """Protocol bytes both ways, before TCP/IP and TLS, with heartbeats and reconnects; `None` where
-    the protocol is nobody's to know."""
+    """Protocol bytes in both directions, before TCP/IP and TLS, with heartbeats and reconnects;
+    `None` if the protocol is not public."""
     joules: float
-    """Of the radio."""
+    """Energy that the radio took, in joules."""
 
 
 def note(
@@ -77,7 +78,8 @@ def note(
     carried: int | None,
     joules: float,
 ) -> ServiceNotes:
-    """Count what arrived: (number, when it was shown), in that order."""
+    """Count what arrived. `shown` has the number of each message and when it was shown, in that
+    order."""
     numbers = [number for number, _ in shown]
     seen: set[int] = set()
     duplicated = misordered = 0

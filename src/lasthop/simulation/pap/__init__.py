@@ -1,1 +1,2 @@
-"""Rehearsals of the Push Proxy Gateway: initiators, their notifications, and everything between."""
+"""Rehearsals of the Push Proxy Gateway: initiators, their result notifications, and all faults
+between."""

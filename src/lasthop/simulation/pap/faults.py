@@ -35,12 +35,12 @@ from lasthop.wire.hop.frames import Credit
 from lasthop.wire.pap.answers import PapAnswer
 
 PATIENCE = 6 * HOUR
-"""Virtual time after which a schedule is called stuck: an initiator may be away for an hour, and is
-then looked for every half hour."""
+"""Virtual time after which a schedule is stuck: an initiator may be away for an hour, and is then
+tried every half hour."""
 
 
 def run(seed: int, *, messages: int = 20, sqlite: bool = False) -> RehearsalOutcome:
-    """Run the schedule with this number."""
+    """Run and judge the schedule with this seed."""
     schedule = draw(seed, pushes=messages)
     if not sqlite:
         return PapRehearsal(schedule, MemoryDisk()).run()
@@ -49,7 +49,7 @@ def run(seed: int, *, messages: int = 20, sqlite: bool = False) -> RehearsalOutc
 
 
 class PapRehearsal:
-    """One schedule on the stage."""
+    """One run of one PAP schedule: gateway, devices, initiator and the checks at the end."""
 
     def __init__(self, schedule: PapSchedule, disk: Disk) -> None:
         self._schedule = schedule
@@ -125,14 +125,15 @@ class PapRehearsal:
         return known and all(device.quiet for device in self._devices.values())
 
     def _insist(self, name: str, act: Callable[[Gateway, Micros], None], done: set[str]) -> None:
-        """An administrator asks until it is answered."""
+        """Repeat an administrator's request until it is answered."""
         if name in done:
             return
         self._gateway.act(act, lambda: done.add(name))
         self._kernel.after(SECOND, partial(self._insist, name, act, done))
 
     def _settle(self, gateway: Gateway, now: Micros) -> None:
-        """Whose devices they are, and who never comes; once more does no harm."""
+        """Assign devices to users, and register those that never come; repeating this does no
+        harm."""
         for user, names in self._schedule.users.items():
             for name in names:
                 if gateway.registry.find(APP, name) is None:
@@ -176,7 +177,7 @@ class PapRehearsal:
         )
 
     def _judge_push_ids(self, verdict: RehearsalVerdict) -> None:
-        """None of the push-ids that were accepted is taken again."""
+        """Check that no push-id that was accepted is accepted again."""
         gateway = self._gateway.gateway
         if gateway is None:
             return

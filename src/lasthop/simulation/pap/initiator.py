@@ -1,5 +1,5 @@
-"""An initiator in rehearsal: it repeats a push until it is answered, cancels, and keeps what it
-hears. It reads and writes real documents."""
+"""An initiator in rehearsal: it repeats a push until it is answered, cancels, and keeps the results
+it receives. It reads and writes real documents."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ TIMEOUT = 30 * SECOND
 
 @dataclass(slots=True)
 class InitiatorMemory:
-    """What the initiator knows at the end."""
+    """What the initiator knows at the end of a rehearsal."""
 
     accepted: set[int] = field(default_factory=set)
     refused: dict[int, str] = field(default_factory=dict)
     results: dict[tuple[str, str], list[tuple[str, int]]] = field(default_factory=dict)
-    """What was heard for each push-id and address, in order."""
+    """Results for each push-id and address, in order of arrival."""
     cancelled: dict[tuple[int, str], int] = field(default_factory=dict)
-    """What a cancellation was answered with."""
+    """The status code of each answered cancellation, by push and address."""
 
 
 class InitiatorNode:
-    """Submits pushes, and listens except in its outages."""
+    """Submits pushes, and receives results except in its outages."""
 
     def __init__(
         self, kernel: Kernel, random: Random, gateway: GatewayNode, schedule: PapSchedule
@@ -66,18 +66,18 @@ class InitiatorNode:
 
     @property
     def busy(self) -> bool:
-        """Whether a push has not been answered."""
+        """Whether a push has not been answered yet."""
         return bool(self._waiting)
 
     def begin(self, plans: list[PlannedPush]) -> None:
-        """Submit all of them, each at its time."""
+        """Submit all pushes, each at its time."""
         self._begin = self._kernel.now()
         for plan in plans:
             self._waiting.add(plan.number)
             self._kernel.at(self._begin + plan.at, partial(self._attempt, plan))
 
     def _attempt(self, plan: PlannedPush) -> None:
-        """Push, and again if nobody answers."""
+        """Submit a push, and again if there is no answer."""
         if plan.number not in self._waiting:
             return
         said: list[LasthopError | None] = []
@@ -94,7 +94,7 @@ class InitiatorNode:
         self._kernel.after(again, partial(self._attempt, plan))
 
     def order(self, plan: PlannedPush, now: Micros) -> Order:
-        """What a wish asks of the gateway, as the PAP door would put it."""
+        """Return the order for a planned push, as the PAP door would make it."""
         store = self._gateway.store
         assert store is not None
         start = self._begin + plan.at
@@ -125,7 +125,7 @@ class InitiatorNode:
         if plan.number not in self._waiting:
             return
         self._waiting.discard(plan.number)
-        # A duplicate is our own push of which we missed the answer.
+        # A duplicate is this initiator's own push whose answer was lost.
         if error is None or isinstance(error, DuplicatePush):
             self.memory.accepted.add(plan.number)
             if plan.cancel_after is not None:
@@ -134,7 +134,7 @@ class InitiatorNode:
             self.memory.refused[plan.number] = type(error).__name__
 
     def _cancel(self, plan: PlannedPush) -> None:
-        """Cancel once, and hold the gateway to what it answers."""
+        """Cancel once, and note the gateway's answer so that it can be judged."""
         answers: list[tuple[str, int]] = []
 
         def act(gateway: Gateway, now: Micros) -> None:
@@ -158,10 +158,10 @@ class InitiatorNode:
             if not plan.cancelled or text in plan.cancelled:
                 self.memory.cancelled[plan.number, text] = code
 
-    # What it hears.
+    # Results from the gateway.
 
     def told(self, content_type: str, body: bytes, answered: Callable[[PapAnswer], None]) -> None:
-        """A result is on its way here."""
+        """Receive a result after a network delay."""
         delay = self._random.randint(MILLISECOND, 200 * MILLISECOND)
         self._kernel.after(delay, partial(self._arrived, content_type, body, answered))
 
@@ -193,13 +193,13 @@ class InitiatorNode:
 
 
 def known_push(store: Store, push_id: str) -> KnownPush | None:
-    """What a store has of one of the initiator's pushes."""
+    """Return what a store has of one of the initiator's pushes, or None."""
     identity = identify(APP, SOURCE, push_id)
     return store.find(KnownPush, [identity]).get(identity)
 
 
 def stored_reports(store: Store, known: KnownPush) -> dict[str, PushReport]:
-    """What a store says became of a push, by address."""
+    """Return the reports of a push by address, according to a store."""
     assert known.row is not None
     message = store.messages([known.message])[known.message]
     rows = store.deliveries(known.message)

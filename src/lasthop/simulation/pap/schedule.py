@@ -1,4 +1,5 @@
-"""One random schedule of pushes: who asks for what, and everything that goes wrong meanwhile."""
+"""One random schedule of pushes: what the initiator asks for, and everything that goes wrong
+meanwhile."""
 
 from __future__ import annotations
 
@@ -19,11 +20,11 @@ METHODS = (
 )
 
 SPAN = 60 * SECOND
-"""Pushes are submitted within this."""
+"""The time within which all pushes are submitted."""
 
 
 def address(name: str) -> str:
-    """A client address, as an initiator writes it."""
+    """Return a client address as an initiator writes it."""
     return f"WAPPUSH={name}/TYPE=USER@ppg.rehearsal"
 
 
@@ -44,7 +45,7 @@ class PlannedPush:
     how: ReplaceMethod = ReplaceMethod.ALL
     cancel_after: Micros | None = None
     cancelled: tuple[str, ...] = ()
-    """The addresses that are cancelled; none: all."""
+    """The addresses that are cancelled; empty: all."""
 
     @property
     def push_id(self) -> str:
@@ -57,32 +58,32 @@ class PapSchedule:
 
     seed: int
     users: dict[str, list[str]]
-    """Devices by user. Those named ghosts never come."""
+    """Devices by user. Devices with a name like ghost-1 never connect."""
     members: list[str]
-    """Devices of the group."""
+    """Devices that are members of the group."""
     plans: list[PlannedPush]
     crash_before: set[int]
     """Commits of the gateway that never become durable."""
     crash_after: set[int]
-    """Commits that become durable without anyone hearing of it."""
+    """Commits of the gateway that become durable although it dies before it tells anyone."""
     device_crashes: dict[str, set[int]]
     outages: list[tuple[Micros, Micros]]
-    """When nobody listens for results."""
+    """Times in which the initiator cannot be reached with results."""
     removed_at: dict[str, Micros] = field(default_factory=dict)
-    """When the ghosts are given up by an administrator: after that nothing is open for them."""
+    """When an administrator removes each ghost: after that no delivery is open for it."""
 
     @property
     def devices(self) -> list[str]:
-        """All that come."""
+        """All devices that connect at some time."""
         return [d for ds in self.users.values() for d in ds if not d.startswith("ghost")]
 
     @property
     def ghosts(self) -> list[str]:
-        """All that never do."""
+        """All devices that never connect."""
         return [d for ds in self.users.values() for d in ds if d.startswith("ghost")]
 
     def reached(self, text: str) -> list[str]:
-        """The devices that an address stands for, but for those that were removed."""
+        """Return the devices that an address stands for, without regard to removals."""
         if text == GROUP:
             return self.members
         name = text.partition("=")[2].partition("/")[0]
@@ -90,7 +91,7 @@ class PapSchedule:
 
 
 def draw(seed: int, *, pushes: int = 20) -> PapSchedule:
-    """Draw the schedule with this number."""
+    """Draw the schedule with this seed."""
     random = Random(seed)
     users = {
         "alice": ["phone"],
@@ -144,7 +145,7 @@ def _plan(random: Random, number: int, places: list[str], pushes: int) -> Planne
 
 
 def _outages(random: Random) -> list[tuple[Micros, Micros]]:
-    """Short ones, and now and then an hour."""
+    """Draw outages of the initiator: short ones, and now and then an hour."""
     found = []
     for _ in range(random.choice((0, 1, 2))):
         start = random.randint(0, SPAN)

@@ -1,5 +1,5 @@
-"""What a rehearsal of pushes must show: every address of every push ends in exactly one state, the
-initiator hears it, and it is true."""
+"""The verdict on a rehearsal of pushes: every address of every push ends in exactly one state, the
+initiator is told, and the state is true."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from lasthop.wire.pap.documents import ReplaceMethod
 from lasthop.wire.pap.outcomes import PushReport
 
 UNSEEN = frozenset({MessageState.CANCELLED, MessageState.EXPIRED, MessageState.REJECTED})
-"""In these states no device of a person has had it: otherwise it would be delivered."""
+"""States in which no device of the person has received the push: otherwise it would be
+delivered."""
 
 _UNCONFIRMED = frozenset({DeliveryMethod.UNCONFIRMED, DeliveryMethod.ONESHOT})
 
@@ -26,7 +27,8 @@ def judge(
     store: Store,
     had: dict[str, list[ArrivedMessage]],
 ) -> RehearsalVerdict:
-    """Hold what the initiator was told against what the store says and the devices have had."""
+    """Compare what the initiator was told with what the store says and what the devices have
+    shown."""
     verdict = RehearsalVerdict()
     shown = {name: Counter(a.number for a in arrivals) for name, arrivals in had.items()}
     for plan in schedule.plans:
