@@ -55,12 +55,12 @@ def test_the_live_policy_takes_every_logged_decision_again(tmp_path: Path, polic
 def test_an_estimate_of_the_live_policy_is_what_happened(tmp_path: Path, policy: str) -> None:
     write_log(tmp_path, devices=12, days=5, seed=4, policy=policy)
     for rows in histories(tmp_path).values():
-        stories = estimate(moments(rows), lambda _, terms: terms.decider())
+        estimated = estimate(moments(rows), lambda _, terms: terms.decider())
         forwarded = {row.msg for row in rows if row.kind == Kind.RELEASED}
         read = {row.msg for row in rows if row.kind == Kind.READ and row.msg}
-        assert {key for story in stories.values() for key in story.forwarded} == forwarded
+        assert {key for history in estimated.values() for key in history.forwarded} == forwarded
         # What was read and not yet told when the log ended is known to the estimate alone.
-        assert {key for story in stories.values() for key in story.read} >= read
+        assert {key for history in estimated.values() for key in history.read} >= read
 
 
 def test_a_changed_decision_is_noticed(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Silver tells the stories of deliveries, reads, contacts, heartbeats and ranks."""
+"""Silver has the histories of deliveries, reads, contacts, heartbeats and ranks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counting what there is, and what has no place."""
+"""Counts of the rows in tables, and of events that belong to no delivery."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lasthop.pipeline.silver import about_a_delivery
 
 
 def counted(tables: dict[str, DataFrame]) -> dict[str, int]:
-    """How many rows each table has, in one job."""
+    """Return how many rows each table has, counted in one job."""
     counts = [
         frame.agg(fn.lit(name).alias("name"), fn.count("*").alias("rows"))
         for name, frame in tables.items()
@@ -20,7 +20,7 @@ def counted(tables: dict[str, DataFrame]) -> dict[str, int]:
 
 
 def orphans(events: DataFrame, deliveries: DataFrame) -> int:
-    """Events of deliveries whose beginning is not here: every delivery has counted the events that
-    tell of it, and what is left has none."""
+    """Return how many events belong to deliveries whose beginning is not in the log: every delivery
+    has counted its events, and these are the rest."""
     known = deliveries.agg(fn.sum("events").alias("events")).first()
     return events.where(about_a_delivery()).count() - int((known and known["events"]) or 0)

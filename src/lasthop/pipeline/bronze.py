@@ -1,9 +1,9 @@
-"""Bronze: the gateway's sealed segments as Parquet, each event once, whenever we are killed.
+"""Bronze: the gateway's sealed segments as Parquet, each event once, even if the process is killed.
 
-Structured Streaming remembers which files it has seen. Each micro-batch writes its own directories
+Structured Streaming remembers which files it has read. Each micro-batch writes its own directories
 and would write the same ones again if it were repeated, so that a batch which was interrupted, or
-written and not noted, leaves one copy. Lines that are no events go to the quarantine with the
-file that they came from.
+written and not noted, leaves one copy. Lines that are not events go to the quarantine with the name
+of their file.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ QUARANTINED = StructType(
         StructField("batch", LongType()),
     ]
 )
-"""A line that is no event: why, where from, and what it says, cut after 4,096 characters."""
+"""A line that is not an event: the problem, the file and the text, cut after 4,096 characters."""
 
 SEALED = re.compile(r"events-\d{20}\.jsonl")
 
 BATCH_BYTES = 1 << 30
-"""Of segments in one micro-batch: some four million events. More would need no less work each, and
-be lost in one piece when the process is killed."""
+"""Bytes of segments in one micro-batch: about four million events. A larger batch would not save
+work, and more of it would be lost when the process is killed."""
 
 LONGEST_LINE_KEPT = 4096
 
@@ -62,15 +62,15 @@ SEGMENTS = {
     "recursiveFileLookup": "true",
     "columnNameOfCorruptRecord": BAD,
 }
-"""Options of a reader of the log's segments."""
+"""Options for reading the log's segments."""
 
 
 def judged(lines: DataFrame) -> DataFrame:
-    """Every line with what is wrong with it, or nothing.
+    """Return every line with its problem, or null if it is an event.
 
-    Truncated: it ends before its JSON does. Corrupt: it is no JSON, or a field has another type.
-    Foreign: it is JSON of somebody else, without the fields that every event has. Misplaced: its
-    time lies on another date than its directory's.
+    Truncated: the line ends before its JSON does. Corrupt: the line is not JSON, or a field has
+    another type. Foreign: the line is JSON without the fields that every event has. Misplaced: the
+    time of the event lies on another date than that of its directory.
     """
     bad = fn.col(BAD)
     missing = fn.lit(False)
@@ -88,9 +88,11 @@ def judged(lines: DataFrame) -> DataFrame:
 
 
 def located(lines: DataFrame) -> DataFrame:
-    """Lines with the file that they come from, and the date of its directory, if that is one."""
+    """Return lines with the file that they come from, and the date of its directory if it has
+    one."""
     path = fn.col("_metadata.file_path")
-    # Once for every line: cutting at slashes takes a fraction of what a regular expression does.
+    # This is done for every line: cutting at slashes takes a fraction of the time of a regular
+    # expression.
     directory = fn.substring_index(fn.substring_index(path, "/", -2), "/", 1)
     dated = directory.startswith("date=") & (fn.length(directory) == len("date=YYYY-MM-DD"))
     day = fn.when(dated, fn.substring(directory, 6, 10)).try_cast(DateType())
@@ -98,7 +100,7 @@ def located(lines: DataFrame) -> DataFrame:
 
 
 def good_events(lines: DataFrame, batch: int) -> DataFrame:
-    """The events among judged lines, with their date and the batch that brought them."""
+    """Return the events among judged lines, with their date and the batch that brought them."""
     return conform(
         lines.where(fn.col("problem").isNull()).withColumn("date", day_of(fn.col("t"))),
         DATED_EVENT,
@@ -106,7 +108,7 @@ def good_events(lines: DataFrame, batch: int) -> DataFrame:
 
 
 def bad_lines(lines: DataFrame, batch: int) -> DataFrame:
-    """The others, for the quarantine."""
+    """Return the lines that are not events, for the quarantine."""
     text = fn.coalesce(fn.col(BAD), fn.to_json(fn.struct(*EVENT.fieldNames())))
     return conform(
         lines.where(fn.col("problem").isNotNull())
@@ -117,16 +119,16 @@ def bad_lines(lines: DataFrame, batch: int) -> DataFrame:
 
 
 class Ingested(msgspec.Struct):
-    """What a run of the ingestion has read."""
+    """The counts of one run of the ingestion."""
 
     batches: int = 0
     events: int = 0
     quarantined: int = 0
     newer: int = 0
-    """Events of a newer schema than ours: read as far as we understand them."""
+    """Events of a newer schema than ours: only the fields that we know were read."""
 
     def add(self, other: Ingested) -> None:
-        """Take another batch's counts in."""
+        """Add the counts of another batch."""
         self.batches += other.batches
         self.events += other.events
         self.quarantined += other.quarantined
@@ -134,7 +136,8 @@ class Ingested(msgspec.Struct):
 
 
 def write_batch(lines: DataFrame, batch: int, lake: Lake) -> Ingested:
-    """Put the judged lines of a micro-batch where they belong."""
+    """Write the judged lines of a micro-batch to the events and the quarantine; return the
+    counts."""
     counts = Observation()
     observed = lines.observe(
         counts,
@@ -150,7 +153,8 @@ def write_batch(lines: DataFrame, batch: int, lake: Lake) -> Ingested:
     )
     seen = counts.get
     if seen["bad"]:
-        # Rare, so that reading the batch a second time costs less than keeping it for this.
+        # Bad lines are rare, so reading the batch a second time costs less than keeping it for
+        # this.
         (
             bad_lines(lines, batch)
             .write.mode("overwrite")
@@ -162,8 +166,8 @@ def write_batch(lines: DataFrame, batch: int, lake: Lake) -> Ingested:
 
 @dataclass(frozen=True, slots=True)
 class RemoteWriter:
-    """Writes micro-batches in the process of a Spark Connect server, which has nothing of ours but
-    this; what it counted it leaves in the lake for whoever started it."""
+    """Writes micro-batches in the process of a Spark Connect server, which has no other object of
+    ours; it leaves its counts in the lake for the process that started the run."""
 
     root: Path
 
@@ -173,11 +177,11 @@ class RemoteWriter:
         write_whole(lake.checkpoint / "counts" / f"{batch}.json", counts)
 
     def forget(self) -> None:
-        """Nobody waits for what is there."""
+        """Remove the counts of earlier runs."""
         shutil.rmtree(Lake(self.root).checkpoint / "counts", ignore_errors=True)
 
     def counted(self) -> Ingested:
-        """What the batches since then have counted."""
+        """Return the sum of the counts since `forget`."""
         total = Ingested()
         for path in (Lake(self.root).checkpoint / "counts").glob("*.json"):
             total.add(msgspec.json.decode(path.read_bytes(), type=Ingested))
@@ -185,7 +189,7 @@ class RemoteWriter:
 
 
 class Ingestion:
-    """Reads a log into a lake."""
+    """Reads an event log into the bronze tables of a lake."""
 
     def __init__(
         self,
@@ -204,7 +208,7 @@ class Ingestion:
         self.done = Ingested()
 
     def run(self) -> Ingested:
-        """Read everything that is there, and end."""
+        """Read everything that is in the log, and end."""
         if not through_connect(self._spark):
             self.start(available_now=True).awaitTermination()
             return self.done
@@ -216,7 +220,7 @@ class Ingestion:
         return self.done
 
     def start(self, *, available_now: bool = False, every: str = "5 seconds") -> StreamingQuery:
-        """Read what is there, and go on with what is sealed."""
+        """Read what is in the log, and continue with segments as they are sealed."""
         if through_connect(self._spark):
             raise InvalidRequest(
                 "a stream works between batches, in the process that has the session: "
@@ -233,7 +237,8 @@ class Ingestion:
         reader = self._spark.readStream.schema(LINE).option("maxBytesPerTrigger", self._batch_bytes)
         for key, value in SEGMENTS.items():
             reader = reader.option(key, value)
-        # Looked up recursively, the directories' dates do not become a column: `t` tells them.
+        # With a recursive lookup, the dates of directories do not become a column: the date follows
+        # from `t`.
         lines = judged(located(reader.json(str(self._log))))
         return lines.writeStream.foreachBatch(write).option(
             "checkpointLocation", str(self._lake.checkpoint / "bronze")
@@ -245,13 +250,13 @@ class Ingestion:
 
 
 def read_events(spark: SparkSession, lake: Lake) -> DataFrame:
-    """Bronze as it is now: its dates, without the batches."""
+    """Return all events of bronze, with their dates and without their batches."""
     schema = StructType([*DATED_EVENT.fields, StructField("batch", IntegerType())])
     return lake.read(spark, "bronze", EVENTS, schema).drop("batch")
 
 
 def quarantined(spark: SparkSession, lake: Lake) -> DataFrame:
-    """What was no event, by problem and file."""
+    """Return the number of quarantined lines, by problem and file."""
     frame = lake.read(spark, "bronze", QUARANTINE, QUARANTINED, dated=False)
     return (
         frame.groupBy("problem", "file")
@@ -261,7 +266,7 @@ def quarantined(spark: SparkSession, lake: Lake) -> DataFrame:
 
 
 def foreign_files(log: Path) -> list[Path]:
-    """Files among the segments that are none: wrong names, wrong places. They are not read."""
+    """Return files among the segments that have a wrong name or place. They are not read."""
     found = []
     for path in sorted(log.rglob("*")):
         name = path.name
@@ -274,5 +279,5 @@ def foreign_files(log: Path) -> list[Path]:
 
 
 def fingerprint(day: Path) -> list[str]:
-    """What a day of bronze consists of: any new batch changes it."""
+    """Return the names of all files of a day of bronze: any new batch changes them."""
     return sorted(f"{file.parent.name}/{file.name}" for file in day.glob("batch=*/*.parquet"))

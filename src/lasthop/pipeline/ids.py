@@ -1,7 +1,8 @@
-"""Which ids came, how often, and which never did: exact, and without sorting or moving them.
+"""Which event ids came, how often, and which never came: exact, and without sorting or moving
+events.
 
 An event's number is one bit of a block of 64 neighbours, so that a block is a row of fixed width,
-which Spark keeps in a hash table and of which there are 64 times fewer than of events.
+which Spark keeps in a hash table; there are 64 times fewer blocks than events.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, functions as fn
 
 ID = ("gw", "boot", "n")
-"""What tells an event from all others."""
+"""The columns that identify an event."""
 
 
 def blocks(events: DataFrame, *keys: str) -> DataFrame:
-    """For every 64 neighbouring numbers with the same keys: which there are, and how many rows.
+    """Return for every 64 neighbouring numbers with the same keys which of them exist, and how many
+    rows.
 
-    One shuffle of blocks.
+    This takes one shuffle of blocks.
     """
     return events.groupBy(*keys, fn.shiftright("n", 6).alias("block")).agg(
         fn.bit_or(fn.expr("shiftleft(1L, cast(n & 63 as int))")).alias("seen"),
@@ -26,15 +28,15 @@ def blocks(events: DataFrame, *keys: str) -> DataFrame:
 
 
 def days_with_copies(events: DataFrame) -> DataFrame:
-    """The days on which an event came more than once."""
+    """Return the days on which an event came more than once."""
     copied = fn.col("rows") > fn.bit_count("seen")
     return blocks(events, "date", "gw", "boot").where(copied).select("date").distinct()
 
 
 def missing_offsets(events: DataFrame) -> DataFrame:
-    """How many offsets of each gateway never came: `n` is dense over the life of a store.
+    """Return how many offsets of each gateway never came: `n` has no gaps over the life of a store.
 
-    Of what is before the oldest and after the newest that did come, nothing can be said. One
+    Nothing can be said about offsets before the oldest and after the newest event. This takes one
     shuffle of blocks, day by day, and one of a row for each day.
     """
     whole = (

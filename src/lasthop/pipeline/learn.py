@@ -1,8 +1,9 @@
-"""From gold to a policy: what suits each device and topic, with what to fall back on.
+"""From gold to policies: which forwarding policy suits each device and topic, and what to fall back
+on.
 
-Devices that were watched for long enough get a choice of their own. The others share their
-segment's, new ones and new topics the fleet's. A version says which days it comes from and what it
-achieved on the last part of them, which it had not seen.
+Devices that were observed for long enough get a choice of their own. The others share the choice of
+their segment; new devices and new topics share that of the fleet. A version says which days it
+comes from and what it achieved on the last part of them, which the choice had not seen.
 """
 
 from __future__ import annotations
@@ -38,10 +39,11 @@ from lasthop.policy import (
 )
 
 HELD_OUT = 0.2
-"""The share of the days at the end that judges the choice."""
+"""The share of the days, at their end, that judges the choice."""
 
 FEW_DAYS = 2
-"""So many are not split between days: the last fifth of a young log may be minutes."""
+"""A log of no more days than this is not split between days: the last fifth of a young log may be
+minutes."""
 
 SCORES: StructType = table(
     app=TEXT,
@@ -65,7 +67,7 @@ SCORES: StructType = table(
 COUNTS = ("forwarded", "wasted", "read_online", "lost")
 
 LEAST_IN_A_SEGMENT = 5
-"""Devices; a segment of fewer goes by the fleet."""
+"""Fewest devices in a segment: a smaller one uses the choice of the fleet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +84,13 @@ class DaySpan:
 
 
 def micros_of(day: date) -> Micros:
-    """The first moment of a UTC day."""
+    """Return the first moment of a UTC day, in microseconds."""
     moment = datetime.combine(day, time(), timezone(timedelta()))
     return int(moment.timestamp()) * 1_000_000
 
 
 def split_of(events: DataFrame, span: DaySpan) -> Micros:
-    """The moment from which on the log only judges the choice."""
+    """Return the moment from which on the log only judges the choice."""
     if (span.last - span.first).days >= FEW_DAYS:
         return micros_of(span.split)
     ends = events.agg(fn.min("t").alias("first"), fn.max("t").alias("last")).first()
@@ -99,7 +101,7 @@ def split_of(events: DataFrame, span: DaySpan) -> Micros:
 
 
 def scores(events: DataFrame, span: DaySpan) -> DataFrame:
-    """Every candidate's score on every device and topic; one shuffle by device."""
+    """Return the score of every candidate on every device and topic; one shuffle by device."""
     split = split_of(events, span)
 
     def work(app: str, dev: str, rows: list[ReplayRow]) -> dict[str, list[Any]]:
@@ -111,7 +113,8 @@ def scores(events: DataFrame, span: DaySpan) -> DataFrame:
 
 
 def shared_choices(scores: DataFrame, *keys: str) -> DataFrame:
-    """The candidate that did best over all devices with the same keys, and how many they are."""
+    """Return the best candidate over all devices with the same keys, and the number of these
+    devices."""
     counted = scores.where(fn.col("candidate") != LIVE).groupBy(*keys, "candidate")
     sums = counted.agg(
         *(fn.sum(name).alias(name) for name in COUNTS),
@@ -126,7 +129,7 @@ def shared_choices(scores: DataFrame, *keys: str) -> DataFrame:
 
 
 def learn(pipeline: Pipeline, span: DaySpan, *, made_at: Micros, note: str = "") -> Policies:
-    """A version from these days."""
+    """Learn a version of the policies from the events of these days."""
     events = pipeline.silver("events").where(fn.col("date").between(span.first, span.last))
     found = scores(events, span).persist()
     try:
@@ -168,9 +171,10 @@ def learn(pipeline: Pipeline, span: DaySpan, *, made_at: Micros, note: str = "")
 
 
 def _of_devices(found: DataFrame) -> tuple[list[TopicPolicy], dict[str, float]]:
-    """What suits each device, and what that achieved on the part that was held out.
+    """Return what suits each device, and what that achieved on the held-out part.
 
-    As many rows as the file will have: it is written by one process, and read by one.
+    The result has as many rows as the file will have: one process writes the file, and one reads
+    it.
     """
     devices = []
     ours, live = [0, 0, 0, 0], [0, 0, 0, 0]
@@ -208,7 +212,7 @@ def _chosen(row: Any) -> Forwarding:
 
 
 def _about(pipeline: Pipeline, found: DataFrame, span: DaySpan) -> list[DevicePolicy]:
-    """Segments and link calendars; as many rows as there are devices and links."""
+    """Return segments and link calendars; as many rows as there are devices and links."""
     days = fn.col("date").between(span.first, span.last)
     until = micros_of(span.last + timedelta(days=1))
     events = pipeline.silver("events").where(days)
@@ -232,7 +236,8 @@ def _about(pipeline: Pipeline, found: DataFrame, span: DaySpan) -> list[DevicePo
 
 
 def _heartbeats(pipeline: Pipeline, span: DaySpan) -> dict[str, Micros]:
-    """The interval of each network; the shortest where several links are behind one name."""
+    """Return the heartbeat interval of each network; the shortest if several links share its
+    name."""
     beats = pipeline.silver("heartbeats").where(fn.col("date").between(span.first, span.last))
     best = heartbeat.best_intervals(heartbeat.survival(beats), beats)
     intervals: dict[str, Micros] = {}

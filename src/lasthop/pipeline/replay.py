@@ -1,13 +1,13 @@
-"""A device's logged history through the real decision engine: as it was, or under another policy.
+"""A replay of a device's logged history through the real feeds: as it was, or under another policy.
 
-*As it was*: the feed is given exactly the inputs that the log has, and decides. What it decides is
-held against the decisions that were logged; all of them agree, or the log or the engine is wrong.
+*As it was*: the feed is given exactly the inputs that the log has, and decides. Its decisions are
+compared with those in the log; all of them agree, or the log or the feed is wrong.
 
 *Under another policy*: what arrived, when there was contact and when the user looked is taken as
 given. What the device held is modelled with its own queue, so that the result is an estimate: a
-user who finds other things may behave otherwise.
+user who finds other things may behave differently.
 
-There is no Spark in here: a worker needs lasthop and nothing else.
+This module does not use Spark: a worker needs lasthop and nothing else.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ COLUMNS = (
     "policy",
     "other",
 )
-"""What a replay looks at."""
+"""The columns of events that a replay reads."""
 
 ENDS = (
     Kind.SENT,
@@ -117,10 +117,12 @@ GIVEN = (
     Kind.REPORTED,
     Kind.READ,
 )
-"""What is taken as given when another policy is tried; of reads, the looks of a user."""
+"""Kinds of events that are taken as given when another policy is tried; of reads, only the looks of
+a user."""
 
 INSTRUCTION = "what the feed says"
-"""Why a message leaves that carries instructions: it is no decision about a message."""
+"""The reason of a message that carries instructions of a feed: it is not a decision about a
+message."""
 
 WOKEN, DOWN = Woken(), ContactDown()
 
@@ -152,7 +154,7 @@ class ReplayRow(NamedTuple):
 
 
 class LoggedTerms(msgspec.Struct):
-    """What a feed was made with: `terms` of a `subscribed` or `policy_changed` event."""
+    """The terms that a feed was made with: `terms` of a `subscribed` or `policy_changed` event."""
 
     subscription: dict[str, Any] = {}
     policy: str = "unified"
@@ -161,14 +163,14 @@ class LoggedTerms(msgspec.Struct):
     """What the policy knew from its first moment on."""
 
     def as_subscription(self) -> Subscription:
-        """The subscription."""
+        """Return the subscription that the terms describe."""
         try:
             return msgspec.convert(self.subscription, Subscription)
         except (msgspec.ValidationError, ValueError) as error:
             raise InvalidRequest(f"these terms cannot be read: {error}") from None
 
     def decider(self) -> Policy:
-        """The policy that was in force."""
+        """Return the policy that was in force."""
         if self.policy not in POLICIES:
             raise InvalidRequest("unknown policy", policy=self.policy, known=", ".join(POLICIES))
         policy = POLICIES[self.policy](msgspec.convert(self.tuning, Tuning))
@@ -181,7 +183,7 @@ _decode_terms = msgspec.json.Decoder(LoggedTerms).decode
 
 
 def terms_of(text: str) -> LoggedTerms:
-    """Terms from an event; the built-in ones if it has none."""
+    """Decode terms from an event; return the built-in ones if it has none."""
     try:
         return _decode_terms(text) if text else LoggedTerms()
     except msgspec.DecodeError as error:
@@ -189,7 +191,7 @@ def terms_of(text: str) -> LoggedTerms:
 
 
 def decider(forwarding: Forwarding, subscription: Subscription) -> Policy:
-    """A policy from what was learned or chosen."""
+    """Return a policy with the parameters and the memory that were learned or chosen."""
     if forwarding.policy not in POLICIES:
         raise InvalidRequest("unknown policy", policy=forwarding.policy, known=", ".join(POLICIES))
     tuning = Tuning(
@@ -208,11 +210,11 @@ ON_LINE = Forwarding(policy="on-line")
 """Forward everything as soon as there is contact: the best service, by which loss is measured."""
 
 Choose = Callable[[str, LoggedTerms], Policy]
-"""The policy of a topic's feed."""
+"""Returns the policy for a topic's feed, given the topic and its logged terms."""
 
 
 class LoggedDecision(NamedTuple):
-    """What was decided, as it is logged."""
+    """A decision about a message, as the log has it."""
 
     kind: str
     msg: int
@@ -220,7 +222,7 @@ class LoggedDecision(NamedTuple):
 
 
 def decided(effects: Iterable[Effect]) -> Iterator[LoggedDecision]:
-    """Effects in the words of the log."""
+    """Yield the decisions that effects stand for, as the log would have them."""
     for effect in effects:
         if isinstance(effect, Forward):
             yield LoggedDecision(FORWARDED, effect.key, effect.reason)
@@ -250,7 +252,7 @@ _LOGGED_AS = {
 
 
 def logged(row: ReplayRow) -> LoggedDecision | None:
-    """A decision that an event tells of, if it does."""
+    """Return the decision that an event stands for, or None."""
     kind = _LOGGED_AS.get(Kind(row.kind))
     if kind is None or not row.msg or not row.topic or row.at or row.reason == INSTRUCTION:
         return None
@@ -262,10 +264,10 @@ class Agreement:
     """How a replay of the live policy compares with the log."""
 
     decisions: int = 0
-    """That were logged."""
+    """The number of decisions in the log."""
     same: int = 0
     unlogged: int = 0
-    """That were taken again and are not in the log: nothing came of them, since a link or a
+    """Decisions that were repeated and are not in the log: they had no effect, since a link or a
     device was quicker."""
     first_difference: str = ""
 
@@ -275,7 +277,7 @@ class Agreement:
 
 
 class _LiveFeed:
-    """A feed that is given what the log says it was given."""
+    """A feed that is given the inputs that the log has."""
 
     def __init__(self, terms: LoggedTerms, now: Micros) -> None:
         self.policy = terms.decider()
@@ -284,30 +286,30 @@ class _LiveFeed:
         self.messages: dict[int, Held] = {}
         self._forwarded: dict[int, str] = {}
         self.left: set[int] = set()
-        """What the log says has left for the device."""
+        """Keys of the messages that left for the device, according to the log."""
 
     def never_left(self) -> int:
-        """How many were to leave, and did not."""
+        """Return how many messages were to leave and did not, according to the log."""
         return len(self._forwarded.keys() - self.left)
 
     def take(self, given: Input, now: Micros) -> None:
-        """Let it decide."""
+        """Give the feed an input, and keep its decisions for comparison."""
         for decision in decided(self.feed.take(given, now)):
             if decision.kind == FORWARDED:
                 self._forwarded[decision.msg] = decision.reason
             elif decision.kind != "dropped" or decision.msg not in self._forwarded:
-                # What was on the device had its end before, and says no more.
+                # An event on the device ended before, so the log has no further decision about it.
                 self.expected.append(decision)
 
     def follow(self, policy: Policy) -> None:
-        """Another policy is in force; it takes over what one of its kind knew."""
+        """Use another policy, which takes over what a policy of the same class knew."""
         if type(policy) is type(self.policy):
             recall(policy, memory_of(self.policy))
         self.policy = policy
         self.feed.follow(policy)
 
     def inherit(self, old: _LiveFeed, now: Micros) -> None:
-        """New terms for what is there already."""
+        """Continue the feed of an earlier subscription under new terms."""
         if type(self.policy) is type(old.policy):
             recall(self.policy, memory_of(old.policy))
         self.messages, self._forwarded, self.left = old.messages, old._forwarded, old.left
@@ -317,14 +319,14 @@ class _LiveFeed:
             self.take(RankChanged(entry.key, entry.rank), now)
 
     def takes_again(self, told: LoggedDecision, result: Agreement) -> bool:
-        """Whether a logged decision was taken again. A message leaves when the link is free, so
-        that only the order of all other decisions is that of the log."""
+        """Return whether a logged decision was repeated. A message leaves when the link is free, so
+        only the order of the other decisions is that of the log."""
         if told.kind == FORWARDED:
             self.left.add(told.msg)
-            # By the time it leaves it may also have been asked for.
+            # By the time the message leaves, a read may also have asked for it.
             return told.reason in (ASKED, self._forwarded.get(told.msg))
         if told.kind == "dropped" and told.msg in self._forwarded:
-            return True  # On the device, its time was up there: that was not for the feed to say.
+            return True  # It expired on the device, which the feed does not decide.
         if told not in self.expected:
             return False
         while self.expected.popleft() != told:
@@ -335,7 +337,7 @@ class _LiveFeed:
 def check(rows: Iterable[ReplayRow]) -> Agreement:
     """Replay a device's history, in the order of its events, under the policies that were live.
 
-    Everything that the log says was decided must be decided again, for the same reason.
+    Every decision in the log must be repeated, for the same reason.
     """
     result = Agreement()
     feeds: dict[str, _LiveFeed] = {}
@@ -351,7 +353,8 @@ def check(rows: Iterable[ReplayRow]) -> Agreement:
         if told is not None and about is not None:
             result.decisions += 1
             if told.kind == "dropped" and told not in about.expected:
-                # A message's own deadline wakes its feed, and is told by its end alone.
+                # A message's own deadline wakes its feed, and the log only has the message's
+                # outcome.
                 about.take(WOKEN, row.t)
             if about.takes_again(told, result):
                 result.same += 1
@@ -370,7 +373,7 @@ def check(rows: Iterable[ReplayRow]) -> Agreement:
 def _inputs(
     row: ReplayRow, feeds: dict[str, _LiveFeed], channels: set[int]
 ) -> Iterator[tuple[str, Input]]:
-    """What an event tells the feeds of a device."""
+    """Yield the inputs for a device's feeds that an event stands for."""
     topic, kind = row.topic, row.kind
     live = feeds.get(topic)
     if kind == Kind.SUBSCRIBED and topic and (row.terms or live is None):
@@ -403,7 +406,7 @@ def _inputs(
         if row.at:
             yield topic, OfflineRead(row.at, wanted, tuple(row.keys))
         else:
-            # Both sides agree on what is kept, but for what is on its way.
+            # Both sides agree on what the device holds, except for messages in transit.
             yield topic, Read(wanted, min(row.queue_size, len(live.feed.on_device())))
     elif kind == Kind.REPORTED:
         yield topic, _reported(live, row)
@@ -416,7 +419,7 @@ def _inputs(
 
 
 def _ended(feed: Feed, row: ReplayRow) -> Iterator[Input]:
-    """A delivery is over, whoever said so; the feed hears of it if it did not say so itself."""
+    """Yield the input for a delivery that ended, unless the feed ended it itself."""
     place = feed.place(row.msg)
     if place is Place.ENDED:
         return
@@ -435,37 +438,37 @@ def _reported(live: _LiveFeed, row: ReplayRow) -> Input:
 
 
 @dataclass(slots=True)
-class Story:
-    """What a policy would have done with one topic of one device."""
+class TopicHistory:
+    """What a policy did, or would have done, with one topic of one device."""
 
     forwarded: dict[int, Micros] = field(default_factory=dict)
-    """What went to the device, and when."""
+    """Messages that went to the device, and when."""
     read: dict[int, Micros] = field(default_factory=dict)
-    """What the user saw, and when."""
+    """Messages that the user saw, and when."""
     links: dict[int, str] = field(default_factory=dict)
-    """Over which link it went."""
+    """The link over which each message went."""
 
 
-def as_logged(rows: Iterable[ReplayRow], topics: Iterable[str]) -> dict[str, Story]:
-    """What the log says was done with these topics."""
-    stories = {topic: Story() for topic in topics}
-    where: dict[int, Story] = {}
+def as_logged(rows: Iterable[ReplayRow], topics: Iterable[str]) -> dict[str, TopicHistory]:
+    """Return what was done with these topics, according to the log."""
+    histories = {topic: TopicHistory() for topic in topics}
+    where: dict[int, TopicHistory] = {}
     for row in rows:
         if row.kind == Kind.TRANSMITTED and row.msg in where:
             where[row.msg].links.setdefault(row.msg, row.link)
-        story = stories.get(row.topic)
-        if story is None or not row.msg or row.reason == INSTRUCTION:
+        history = histories.get(row.topic)
+        if history is None or not row.msg or row.reason == INSTRUCTION:
             continue
         if row.kind == Kind.RELEASED:
-            story.forwarded.setdefault(row.msg, row.t)
-            where[row.msg] = story
+            history.forwarded.setdefault(row.msg, row.t)
+            where[row.msg] = history
         elif row.kind == Kind.READ:
-            story.read.setdefault(row.msg, row.at or row.t)
-    return stories
+            history.read.setdefault(row.msg, row.at or row.t)
+    return histories
 
 
 class TopicEstimate:
-    """One topic of one device, modelled under a policy: contacts and looks are given."""
+    """One topic of one device, modelled under a policy, with the contacts and looks of the log."""
 
     def __init__(self, terms: LoggedTerms, policy: Policy, now: Micros) -> None:
         as_subscription = terms.as_subscription()
@@ -474,10 +477,10 @@ class TopicEstimate:
         self._known: dict[int, tuple[float, Micros | None]] = {}
         self._linked = False
         self._link = ""
-        self.story = Story()
+        self.history = TopicHistory()
 
     def wake(self, now: Micros) -> None:
-        """Let the feed do what it had planned for before `now`."""
+        """Let the feed do what it has planned for times up to `now`."""
         feed = self._feed
         while (due := feed.next_wake()) is not None and due <= now:
             self._take(WOKEN, due)
@@ -487,7 +490,7 @@ class TopicEstimate:
         self._take(Arrived(key, rank, before), now)
 
     def given(self, given: Input, now: Micros) -> None:
-        """A change of rank, a withdrawal, a change of mood."""
+        """Give the feed another input: a change of rank, a withdrawal, or quiet."""
         if isinstance(given, RankChanged) and given.key in self._known:
             self._known[given.key] = (given.rank, self._known[given.key][1])
         self._take(given, now)
@@ -502,24 +505,24 @@ class TopicEstimate:
             self._take(DOWN, now)
 
     def look(self, wanted: int | None, now: Micros) -> None:
-        """The user looks, with contact or without."""
+        """Let the user look, with contact or without."""
         if self._linked:
             self._take(self._device.ask(wanted, now), now)
         else:
             for key in self._device.read_offline(wanted, now):
-                self.story.read.setdefault(key, now)
+                self.history.read.setdefault(key, now)
 
     def _take(self, given: Input, now: Micros) -> None:
-        device, story = self._device, self.story
+        device, history = self._device, self.history
         for effect in self._feed.take(given, now):
             if isinstance(effect, Forward):
                 rank, before = self._known[effect.key]
                 device.forward(effect, rank=rank, expires_at=before)
-                story.forwarded.setdefault(effect.key, now)
-                story.links.setdefault(effect.key, self._link)
+                history.forwarded.setdefault(effect.key, now)
+                history.links.setdefault(effect.key, self._link)
             elif isinstance(effect, Show):
                 for key in device.show(effect):
-                    story.read.setdefault(key, now)
+                    history.read.setdefault(key, now)
             elif isinstance(effect, Retract):
                 device.retract(effect)
             elif isinstance(effect, Rerank):
@@ -527,7 +530,7 @@ class TopicEstimate:
 
 
 class LoggedMoment(NamedTuple):
-    """Something that happened, when, and the event that tells of it."""
+    """Something that happened, with its time and its event."""
 
     at: Micros
     n: int
@@ -535,8 +538,8 @@ class LoggedMoment(NamedTuple):
 
 
 def moments(rows: Iterable[ReplayRow]) -> list[LoggedMoment]:
-    """What is taken as given, in the order in which it happened: a read that was heard of later
-    comes where it belongs."""
+    """Return what is taken as given, in the order in which it happened: a read that was reported
+    later comes at its own time."""
     given_kinds = frozenset(GIVEN)
     given = [
         LoggedMoment(row.at or row.t, row.n, row)
@@ -549,8 +552,8 @@ def moments(rows: Iterable[ReplayRow]) -> list[LoggedMoment]:
     return given
 
 
-def estimate(given: Sequence[LoggedMoment], choose: Choose) -> dict[str, Story]:
-    """What would have happened, for each topic, had `choose` chosen the policies."""
+def estimate(given: Sequence[LoggedMoment], choose: Choose) -> dict[str, TopicHistory]:
+    """Return what would have happened, for each topic, if `choose` had chosen the policies."""
     feeds: dict[str, TopicEstimate] = {}
     links: dict[int, str] = {}
     for at, _, row in given:
@@ -570,7 +573,7 @@ def estimate(given: Sequence[LoggedMoment], choose: Choose) -> dict[str, Story]:
                     feed.alone(at)
         elif topic in feeds:
             _give(feeds[topic], row, next(reversed(links.values()), ""), at)
-    return {topic: feed.story for topic, feed in feeds.items()}
+    return {topic: feed.history for topic, feed in feeds.items()}
 
 
 def _give(feed: TopicEstimate, row: ReplayRow, link: str, at: Micros) -> None:

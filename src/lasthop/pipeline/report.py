@@ -1,4 +1,5 @@
-"""A page for people: what the tables say, drawn, in one HTML file that needs nothing else."""
+"""The report for people: one HTML file with drawings of what the tables say, which needs no other
+file."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from lasthop.policy import Policies
 BLUE, ORANGE, GREEN, RED, GREY = "#2f6f9f", "#d9822b", "#3d8f5f", "#b5403b", "#8a8f98"
 
 COLOURS = (BLUE, GREEN, ORANGE, RED, GREY) * 9
-"""For as many links as anybody has."""
+"""Colours for links, more than any fleet has."""
 
 STYLE = """
 :root { color-scheme: light }
@@ -32,7 +33,7 @@ th { text-align: left; border-bottom: 1px solid #c8ced6 } td.n, th.n { text-alig
 
 
 def render(summary: PipelineSummary, policies: Policies | None = None) -> str:
-    """The page."""
+    """Return the report as an HTML page."""
     parts = [
         _numbers(summary),
         _section(
@@ -109,7 +110,7 @@ def _numbers(summary: PipelineSummary) -> str:
 
 
 def _drawn(draw: Callable[[Any], None], *, height: float = 3.0) -> str:
-    """A plot as part of the page."""
+    """Return a plot as an image in the page."""
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     figure = Figure(figsize=(9.6, height), dpi=110, layout="constrained")

@@ -1,4 +1,5 @@
-"""The one event schema of `lasthop.events` in Spark's terms, and rows that keep to a schema."""
+"""The event schema of `lasthop.events` as Spark types, and functions that make rows conform to a
+schema."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ ENDS = (
     Kind.REASSIGNED,
     Kind.SUPPRESSED,
 )
-"""How a delivery can end, in the order of their codes."""
+"""The outcomes of a delivery, in the order of their codes."""
 
 LIFE = (
     Kind.ACCEPTED,
@@ -45,7 +46,7 @@ LIFE = (
     Kind.PARKED,
     *ENDS,
 )
-"""Everything that happens to one message for one device."""
+"""Every kind of event that belongs to one delivery."""
 
 _TYPES: dict[Any, DataType] = {
     int: LongType(),
@@ -56,7 +57,7 @@ _TYPES: dict[Any, DataType] = {
 }
 
 BAD = "_bad"
-"""The text of a line that is no event."""
+"""The column with the text of a line that is not an event."""
 
 
 def _fields() -> list[tuple[str, DataType, Any]]:
@@ -74,25 +75,25 @@ def _fields() -> list[tuple[str, DataType, Any]]:
 FIELDS = _fields()
 
 REQUIRED = ("v", "gw", "boot", "n", "t", "kind")
-"""What every event has."""
+"""The fields that every event has."""
 
 EVENT = StructType([StructField(name, kind) for name, kind, _ in FIELDS])
-"""An event as it is written."""
+"""The schema of an event as it is written."""
 
 LINE = StructType([*EVENT.fields, StructField(BAD, StringType())])
-"""A line of a segment: an event, or what could not be read as one."""
+"""The schema of a line of a segment: an event, or a text that could not be read as one."""
 
 DATED_EVENT = StructType([*EVENT.fields, StructField("date", DateType())])
-"""An event with the UTC day on which it happened."""
+"""The schema of an event with the UTC day on which it happened."""
 
 
 def day_of(micros: Column) -> Column:
-    """The UTC day of a time."""
+    """Return the UTC day of a time in microseconds."""
     return fn.to_date(fn.timestamp_micros(micros))
 
 
 def filled(events: DataFrame) -> DataFrame:
-    """Fields that were left out get their defaults."""
+    """Return the events with defaults in place of fields that were left out."""
     columns = []
     for name, kind, default in FIELDS:
         if default is msgspec.NODEFAULT:
@@ -105,10 +106,10 @@ def filled(events: DataFrame) -> DataFrame:
 
 
 def conform(frame: DataFrame, schema: StructType) -> DataFrame:
-    """The columns of a schema, in its order and types; what is not in it falls away."""
+    """Return the columns of a schema, in its order and types, without other columns."""
     return frame.select(*(fn.col(f.name).cast(f.dataType).alias(f.name) for f in schema.fields))
 
 
 def ratio(part: Column, whole: Column) -> Column:
-    """A share; nothing where there is nothing to share."""
+    """Return part / whole; null if the whole is 0."""
     return fn.when(whole > 0, part / whole)

@@ -1,4 +1,4 @@
-"""A Spark session with the settings that this pipeline counts on, wherever it runs."""
+"""A Spark session with the settings that this pipeline needs, wherever Spark runs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from lasthop.pipeline.java import ensure_java
 __all__ = ["SparkError", "open_session", "through_connect"]
 
 LONGEST_LINE = 1 << 20
-"""Bytes. An event has a few hundred, with a thousand keys some twenty thousand; a file that is not
-ours must not fill the memory. What is longer is missing, and shows as a gap in the offsets."""
+"""The longest line that is read, in bytes. An event has a few hundred, with a thousand keys about
+twenty thousand; a file that is not ours must not fill the memory. A longer line is skipped, and
+shows as a gap in the offsets."""
 
 SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
-    # A re-run replaces the partitions that it writes and no others.
+    # A repeated run replaces the partitions that it writes and no others.
     "spark.sql.sources.partitionOverwriteMode": "dynamic",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -27,12 +28,12 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.hadoop.mapreduce.input.linerecordreader.line.maxlength": str(LONGEST_LINE),
-    # Success files and checksums only get into the way of other readers.
+    # Success files and checksums would only disturb other readers.
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.hadoop.fs.local.block.size": str(64 << 20),
     "spark.sql.streaming.stopTimeout": "10s",
-    # A year of days, or of a fleet's segments, is listed sooner than a job for it is started.
+    # A year of days, or of a fleet's segments, is listed faster than a job for it is started.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
 }
 
@@ -40,7 +41,8 @@ LOCAL = "local[*]"
 
 MAX_LOCAL_HEAP = 4096
 LEAST_HEAP = 1024
-"""Megabytes for a local session: a quarter of the machine's memory, within these."""
+"""Limits for the heap of a local session, in megabytes: it gets a quarter of the machine's memory,
+within these."""
 
 
 def open_session(
@@ -51,8 +53,9 @@ def open_session(
     scratch: Path | None = None,
     settings: dict[str, str] | None = None,
 ) -> SparkSession:
-    """A session on this machine, on a cluster (`master`), or through Spark Connect (`remote`)."""
-    # Workers would use whichever `python3` is first on the path, which need not have our packages.
+    """Open a session on this machine, on a cluster (`master`), or through Spark Connect
+    (`remote`)."""
+    # Otherwise workers would use the first `python3` on the path, which may lack our packages.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     builder: SparkSession.Builder = SparkSession.builder.appName(name)
@@ -78,7 +81,7 @@ def open_session(
 
 
 def through_connect(spark: SparkSession) -> bool:
-    """Whether the session is in another process, which runs what it is given."""
+    """Return whether the session runs in another process, behind Spark Connect."""
     return type(spark).__module__.startswith("pyspark.sql.connect.")
 
 
@@ -89,7 +92,8 @@ def _local_settings(master: str) -> dict[str, str]:
     return {
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": f"{_heap()}m",
-        # So many that a part of a large run fits into memory; of a small one Spark joins them.
+        # Enough partitions that one of a large run fits into memory; Spark joins those of a small
+        # run.
         "spark.sql.shuffle.partitions": str(max(16, 16 * parallel)),
         "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
     }

@@ -1,9 +1,10 @@
-"""Silver: each event once, and what they tell: deliveries, reads, contacts, heartbeats, ranks.
+"""Silver: each event once, and the tables made from them: deliveries, reads, contacts, heartbeats,
+ranks.
 
-An event's date follows from its time, so that all copies of it lie in the same day of bronze. A day
-of silver is therefore made from a day of bronze and nothing else, however often, in whichever order
+An event's date follows from its time, so that all copies of it are in the same day of bronze. A day
+of silver is therefore made from a day of bronze and nothing else, however often, in whatever order
 and how late its events came in: there is no watermark to miss, only a day to make again. What
-begins on one day and ends on another (a delivery, a contact) lies on the day on which it began.
+begins on one day and ends on another (a delivery, a contact) belongs to the day on which it began.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ TEXT, NUMBER, REAL, FLAG, DAY = StringType(), LongType(), DoubleType(), BooleanT
 
 
 def table(**columns: StringType | LongType | DoubleType | BooleanType | DateType) -> StructType:
-    """A schema from names and types."""
+    """Return a schema with these columns."""
     return StructType([StructField(name, kind) for name, kind in columns.items()])
 
 
@@ -82,8 +83,8 @@ DELIVERIES = table(
     events=NUMBER,
     date=DAY,
 )
-"""One message for one device: its timeline in microseconds of UTC, how it ended, what it took.
-`copies` counts how often it was delivered; `outcome` is empty while it is open."""
+"""One message for one device: its timeline in microseconds of UTC, its outcome and its costs.
+`copies` counts how often it was delivered; `outcome` is empty while the delivery is open."""
 
 READS = table(
     app=TEXT,
@@ -97,7 +98,7 @@ READS = table(
     n=NUMBER,
     date=DAY,
 )
-"""The user looked at a topic, wanting the best `wanted` (-1: as many as Max allows)."""
+"""Looks of users at a topic, for the best `wanted` messages (-1: as many as Max allows)."""
 
 CONTACTS = table(
     app=TEXT,
@@ -113,7 +114,7 @@ CONTACTS = table(
     reason=TEXT,
     date=DAY,
 )
-"""A device was there, over one channel; `ended_at` is empty while it is."""
+"""Contacts of devices, each over one channel; `ended_at` is empty while the contact lasts."""
 
 HEARTBEATS = table(
     app=TEXT,
@@ -127,22 +128,22 @@ HEARTBEATS = table(
     rtt=NUMBER,
     date=DAY,
 )
-"""After `interval` without traffic a heartbeat was answered, or not."""
+"""Heartbeats after `interval` without traffic, and whether each was answered."""
 
 RANK_CHANGES = table(
     app=TEXT, dev=TEXT, topic=TEXT, msg=NUMBER, t=NUMBER, rank=REAL, n=NUMBER, date=DAY
 )
-"""A message is worth more to a device's feed, or less."""
+"""Changes of the rank that a message has for a device's feed."""
 
 MISSED = "missed"
 """The `reason` of a heartbeat that was not answered."""
 
 
 def events(bronze: DataFrame, *, copied: Collection[date] | None = None) -> DataFrame:
-    """Each event once, with its defaults filled in.
+    """Return each event once, with its defaults filled in.
 
-    One shuffle of whole events by their ids, but only for the `copied` days (all, if they are not
-    known): copies may come in any batch, and mostly there are none.
+    This takes one shuffle of whole events by their ids, but only for the `copied` days (all, if
+    they are not known): copies may come in any batch, and usually there are none.
     """
     if copied is None:
         return conform(filled(bronze.dropDuplicates(list(ID))), EVENTS)
@@ -152,17 +153,17 @@ def events(bronze: DataFrame, *, copied: Collection[date] | None = None) -> Data
 
 
 def about_a_delivery() -> Column:
-    """Whether an event tells of a message for a device."""
+    """Return the condition that an event belongs to a delivery."""
     kinds = (*LIFE, Kind.READ, Kind.RETRACTED, Kind.RANK_CHANGED)
     return fn.col("kind").isin(*kinds) & (fn.col("msg") != 0)
 
 
 def deliveries(events: DataFrame) -> DataFrame:
-    """One row for every delivery whose `accepted` is among the events.
+    """Return one row for every delivery whose `accepted` is among the events.
 
-    One shuffle by delivery, sorted by it: texts do not fit into Spark's hash tables. The number
-    goes first, since it alone nearly always settles a comparison. Whatever tells of a delivery
-    without its beginning waits in the events until the beginning arrives.
+    This takes one shuffle by delivery, sorted by it: texts do not fit into Spark's hash tables. The
+    number comes first, since it alone nearly always decides a comparison. Events of a delivery
+    without its beginning wait in the events until the beginning arrives.
     """
     kind = fn.col("kind")
 
@@ -226,7 +227,7 @@ def deliveries(events: DataFrame) -> DataFrame:
         )
         .where(fn.col("accepted_at").isNotNull())
         .withColumn("last_rank", fn.coalesce("changed_rank", "rank"))
-        # What a feed says to a device travels as a message, and is none of its topic.
+        # A feed's instructions to a device travel as messages, but do not belong to its topic.
         .withColumn("topic", fn.when(fn.col("source") == GATEWAY, "").otherwise(fn.col("topic")))
         .withColumn("date", day_of(fn.col("accepted_at")))
         .fillna({"bytes": 0, "cost": 0.0, "outcome": "", "link": "", "network": "", "policy": ""})
@@ -235,7 +236,7 @@ def deliveries(events: DataFrame) -> DataFrame:
 
 
 def reads(events: DataFrame) -> DataFrame:
-    """Every look of a user at a topic; what was seen is in `deliveries`."""
+    """Return every look of a user at a topic; which messages were seen is in `deliveries`."""
     looked = events.where((fn.col("kind") == Kind.READ) & (fn.col("msg") == 0))
     offline = fn.col("at") > 0
     rows = (
@@ -247,10 +248,10 @@ def reads(events: DataFrame) -> DataFrame:
 
 
 def contacts(events: DataFrame) -> DataFrame:
-    """When a device was there, over which link.
+    """Return when each device was in contact, and over which link.
 
-    A channel that was open when its gateway died ends where the next one of that store begins. One
-    shuffle by channel; the starts of gateways are few and go to every task.
+    A channel that was open when its gateway died ends where the next start of that store begins.
+    This takes one shuffle by channel; the starts of gateways are few and go to every task.
     """
     kind = fn.col("kind")
     started, lost = kind == Kind.CONTACT_STARTED, kind == Kind.CONTACT_LOST
@@ -283,7 +284,7 @@ def contacts(events: DataFrame) -> DataFrame:
 
 
 def heartbeats(events: DataFrame) -> DataFrame:
-    """Every heartbeat and whether it was answered."""
+    """Return every heartbeat, and whether it was answered."""
     rows = events.where(fn.col("kind") == Kind.HEARTBEAT).withColumn(
         "answered", fn.col("reason") != MISSED
     )
@@ -291,5 +292,5 @@ def heartbeats(events: DataFrame) -> DataFrame:
 
 
 def rank_changes(events: DataFrame) -> DataFrame:
-    """Every change of a rank."""
+    """Return every change of a message's rank."""
     return conform(events.where(fn.col("kind") == Kind.RANK_CHANGED), RANK_CHANGES)

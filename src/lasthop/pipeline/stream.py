@@ -1,9 +1,9 @@
 """The stream: silver and the operational tables of gold, seconds behind the gateway.
 
-It is the batch, more often: the same ingestion with a trigger, and after every micro-batch the same
-functions over the days that it touched. So a batch over the same input gives the same rows, and a
-process that was killed goes on where the files say it was. What comes later than `LATENESS` days
-after the newest event is counted, and left for the next batch.
+The stream is the batch job, more often: the same ingestion with a trigger, and after every
+micro-batch the same functions over the days that it touched. So a batch over the same input gives
+the same rows, and a process that was killed continues where the files say it was. Events that come
+later than `LATENESS` days after the newest one are counted, and left for the next batch.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from lasthop.pipeline.jobs import Pipeline, late
 
 @dataclass(slots=True)
 class StreamProgress:
-    """How far the stream is."""
+    """The progress of the stream so far, and of its last batch."""
 
     batches: int = 0
     events: int = 0
     quarantined: int = 0
     days: list[str] = field(default_factory=list)
-    """Made by the last batch."""
+    """Days that the last batch has made."""
     late_days: list[str] = field(default_factory=list)
-    """Waiting for the next batch run."""
+    """Days that wait for the next batch run."""
     late_events: int = 0
-    """Events of those days that silver does not have yet."""
+    """Events of the late days that silver does not have yet."""
     behind: float = 0.0
     """Seconds from the newest event of the last batch until the tables had it."""
     seconds: float = 0.0
-    """That the last batch took."""
+    """Seconds that the last batch took."""
 
 
 class LogStream:
-    """Follows a log."""
+    """Follows an event log and keeps the tables of a lake up to date."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class LogStream:
         self.progress = StreamProgress()
 
     def start(self, *, every: str = "5 seconds", available_now: bool = False) -> StreamingQuery:
-        """Begin; what an earlier process ingested and did not get to is made first."""
+        """Start the stream; what an earlier process ingested and did not finish is made first."""
         ingestion = Ingestion(
             self._pipeline.spark,
             self._pipeline.log,
@@ -92,7 +92,7 @@ class LogStream:
         return days[-1] if days else None
 
     def _missing(self, days: list[date]) -> int:
-        """How many events bronze has of these days that silver has not."""
+        """Return how many events of these days bronze has and silver has not."""
         if not days:
             return 0
         counts = []

@@ -1,8 +1,8 @@
-"""What the tables say, in a page's worth of numbers: the report draws it, and the gateway, which
-has neither Java nor Parquet, shows it on its dashboard.
+"""A summary of the tables on one page: the report draws it, and the gateway, which has neither Java
+nor Parquet, shows it on its dashboard.
 
-Everything that is fetched from Spark is an aggregate of a size that does not grow with the log: by
-day, by hour, by link; of networks the busiest.
+Everything that is fetched from Spark is an aggregate whose size does not grow with the log: by day,
+by hour, by link, and only the busiest networks.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from lasthop.pipeline.lake import write_whole
 from lasthop.pipeline.schema import ratio
 
 FILE = "summary.json"
-"""In the lake."""
+"""The name of the summary's file in the lake."""
 
 DAYS = 400
-"""The newest of them; a plot of more shows nothing."""
+"""Most days in a summary, the newest ones; a plot of more shows nothing."""
 
 BUSIEST = 8
-"""Networks that get a curve."""
+"""Number of networks that get a survival curve, the busiest ones."""
 
 BINS = 20
-"""Of the efficiency index, from 0 to 1."""
+"""Number of bins of the efficiency index, from 0 to 1."""
 
 
 class SummaryTotals(msgspec.Struct):
-    """Of all days."""
+    """Sums over all days of the log."""
 
     accepted: int
     delivered: int
@@ -46,7 +46,7 @@ class SummaryTotals(msgspec.Struct):
 
 
 class Outcomes(msgspec.Struct):
-    """Deliveries by the day of their acceptance, and by how they ended."""
+    """Deliveries of one day of acceptance, by outcome."""
 
     date: str
     delivered: int
@@ -66,7 +66,7 @@ class LatencySummary(msgspec.Struct):
 
 
 class LastHop(msgspec.Struct):
-    """Shares of one day; None where nothing was forwarded, or read."""
+    """Waste and loss of one day as shares; None if nothing was forwarded, or read."""
 
     date: str
     waste: float | None
@@ -74,7 +74,7 @@ class LastHop(msgspec.Struct):
 
 
 class Week(msgspec.Struct):
-    """The mean chance of a link in the 168 hours of the local week."""
+    """The mean probability of a link in the 168 hours of the local week."""
 
     link: str
     devices: int
@@ -82,7 +82,7 @@ class Week(msgspec.Struct):
 
 
 class Survival(msgspec.Struct):
-    """The share of a network's connections that is alive after so many idle minutes."""
+    """The share of a network's connections that is alive after each number of idle minutes."""
 
     network: str
     minutes: list[float]
@@ -100,7 +100,7 @@ class Carried(msgspec.Struct):
 
 
 class Efficiency(msgspec.Struct):
-    """Devices and days with an efficiency index in one of the bins."""
+    """The number of devices and days with an efficiency index in one of the bins."""
 
     link: str
     bin: int
@@ -108,19 +108,19 @@ class Efficiency(msgspec.Struct):
 
 
 class ChannelSummary(msgspec.Struct):
-    """What was measured of a link."""
+    """Measurements of one link over all days."""
 
     link: str
     networks: int
     transmissions: int
     rtt: float | None
-    """Seconds."""
+    """Median round-trip time in seconds, averaged over days and networks."""
     contention: float | None
     contended: float | None
 
 
 class Quarantined(msgspec.Struct):
-    """Lines of the log that are no events."""
+    """The number of lines of a file that are not events, for one problem."""
 
     problem: str
     file: str
@@ -128,7 +128,7 @@ class Quarantined(msgspec.Struct):
 
 
 class PipelineSummary(msgspec.Struct, kw_only=True):
-    """The tables, on one page."""
+    """Everything that the report and the dashboard show, on one page."""
 
     made_at: Micros
     totals: SummaryTotals
@@ -136,7 +136,7 @@ class PipelineSummary(msgspec.Struct, kw_only=True):
     latency: list[LatencySummary]
     last_hop: list[LastHop]
     read_hours: list[float]
-    """Reads a day and device in each hour of UTC; empty when nothing was read."""
+    """Mean reads per day and device in each hour of UTC; empty if nothing was read."""
     calendar: list[Week]
     survival: list[Survival]
     usage: list[Carried]
@@ -146,7 +146,7 @@ class PipelineSummary(msgspec.Struct, kw_only=True):
 
 
 def summarise(pipeline: Pipeline, now: Micros) -> PipelineSummary:
-    """Ask the tables."""
+    """Query the tables for the summary."""
     return PipelineSummary(
         made_at=now,
         totals=_totals(pipeline),
@@ -164,7 +164,7 @@ def summarise(pipeline: Pipeline, now: Micros) -> PipelineSummary:
 
 
 def write(pipeline: Pipeline, summary: PipelineSummary) -> None:
-    """Leave it in the lake, whole or not at all."""
+    """Write the summary to the lake, completely or not at all."""
     write_whole(pipeline.lake.root / FILE, msgspec.json.encode(summary))
 
 

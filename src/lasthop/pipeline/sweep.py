@@ -1,7 +1,7 @@
-"""A plain map on Spark: work that depends on its item alone, done wherever there is a core.
+"""A map on Spark: work that depends on its item alone, done on any core of a cluster.
 
 Which executor does an item, and with which others, changes nothing about its result. Neighbours go
-to the same task, since they often share what is costly to make.
+to the same task, since they often share what is expensive to make.
 """
 
 from __future__ import annotations
@@ -20,21 +20,22 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 ITEMS_PER_TASK = 4
-"""Enough to make up for starting a task, few enough to keep all cores busy to the end."""
+"""Items in a task: enough to make up for starting it, few enough to keep all cores busy to the
+end."""
 
 TASKS_PER_CORE = 4
-"""In one job; between jobs progress can be told."""
+"""Tasks per core in one job; progress is reported between jobs."""
 
 CORES_ELSEWHERE = 8
-"""How many to count on behind Spark Connect, which does not say."""
+"""The assumed number of cores behind Spark Connect, which does not report it."""
 
 
 @contextmanager
 def spark_mapper(
     where: str = LOCAL,
 ) -> Iterator[Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[Any]]]:
-    """A map over a master (`local[*]`, `spark://...`) or a Spark Connect server (`sc://...`), for
-    as long as it is open."""
+    """Return a map over a master (`local[*]`, `spark://...`) or a Spark Connect server
+    (`sc://...`), as long as the context is open."""
     remote = where if where.startswith("sc://") else None
     session = open_session(master=where, remote=remote, name="lasthop sweep")
     cores = CORES_ELSEWHERE if remote else session.sparkContext.defaultParallelism
@@ -51,7 +52,7 @@ def mapped(
     *,
     cores: int,
 ) -> Iterator[Result]:
-    """Results in the order of the items, as jobs come to their end."""
+    """Yield the results in the order of the items, job by job."""
     at_once = cores * TASKS_PER_CORE * ITEMS_PER_TASK
     for start in range(0, len(items), at_once):
         yield from _job(session, work, items[start : start + at_once])
@@ -66,7 +67,7 @@ def _job(
             results = [pickle.dumps(work(items[number])) for number in numbers]
             yield pa.record_batch({"id": batch.column("id"), "result": pa.array(results)})
 
-    # A range has as many partitions as it is told, of neighbours; nothing is shuffled.
+    # A range has the requested number of partitions, of neighbours; nothing is shuffled.
     tasks = -(-len(items) // ITEMS_PER_TASK)
     numbers = session.range(0, len(items), 1, tasks)
     collected = numbers.mapInArrow(rows, "id long, result binary").collect()

@@ -1,4 +1,4 @@
-"""Jobs that do not depend on one another, at once."""
+"""Spark jobs that do not depend on one another, run at the same time."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from contextlib import contextmanager
 from typing import TypeAlias
 
 AT_ONCE = 3
-"""Few: while one is planned or comes to its last task, others have work for the cores. More would
-share the same cores, and the memory."""
+"""Jobs at the same time. Few: while one is planned or comes to its last task, others have work for
+the cores. More would share the same cores, and the memory."""
 
 
 Begin: TypeAlias = Callable[..., None]
-"""Takes a function and what it is called with."""
+"""Starts a call of a function with these arguments."""
 
 
 @contextmanager
 def together() -> Iterator[Begin]:
-    """Begin calls, and wait for all of them; the first that failed says why."""
+    """Run calls at the same time and wait for all of them; the first failure is raised."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
         begun: list[Future[object]] = []
 

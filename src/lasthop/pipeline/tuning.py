@@ -1,8 +1,8 @@
-"""What forwarding policy suits a reader: every candidate is tried on the reader's own past.
+"""Which forwarding policy suits a reader: every candidate is tried on the reader's own past.
 
 A device's history is replayed under each candidate, and the one that wasted and lost least is
 taken, with what it had learned by then. The last part of the history does not take part in the
-choice; it says what it was worth. There is no Spark in here.
+choice; it shows what the choice achieves. This module does not use Spark.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lasthop.pipeline.replay import (
     LoggedMoment,
     LoggedTerms,
     ReplayRow,
-    Story,
+    TopicHistory,
     as_logged,
     decider,
     estimate,
@@ -34,7 +34,7 @@ TUNED = (*GIVEN, Kind.RELEASED)
 """The kinds of events that `tune` looks at: what is given, and what the live policy forwarded."""
 
 LIVE = -1
-"""In place of a candidate: the policy that was in force."""
+"""The number that stands for the live policy in place of a candidate."""
 
 CANDIDATES: tuple[Forwarding, ...] = (
     Forwarding(policy="unified"),
@@ -43,16 +43,18 @@ CANDIDATES: tuple[Forwarding, ...] = (
     Forwarding(policy="predictive", price=1.0),
     Forwarding(policy="predictive", price=3.0),
 )
-"""Few, and far apart: neighbours differ less than two weeks of one reader do."""
+"""The policies that are tried. Few, and far apart: neighbours differ less than two weeks of one
+reader do."""
 
 ENOUGH_READS = 8
-"""Below it a choice is a matter of luck, and the segment's is taken."""
+"""Fewest reads for a choice of a device's own; below it a choice is luck, and the segment's is
+taken."""
 
 SURE_READS = 40
-"""From here on the confidence is full."""
+"""Reads from which on the confidence is full."""
 
 DIGITS = 6
-"""Of what a policy remembers: its rates are not known any better."""
+"""Decimals of the numbers that a policy remembers: its rates are not known any better."""
 
 
 class Score(NamedTuple):
@@ -71,29 +73,29 @@ class Score(NamedTuple):
     held_read_online: int
     held_lost: int
     best: bool
-    """Whether it is this device's own choice; then with what it had learned."""
+    """Whether the candidate is this device's own choice; only then `memory` is filled."""
     memory: str
 
 
 def tune(
     rows: Sequence[ReplayRow], *, split: Micros, candidates: Sequence[Forwarding] = CANDIDATES
 ) -> list[Score]:
-    """The scores of a device. Messages accepted from `split` on only count as held out."""
+    """Return the scores of a device. Messages accepted from `split` on only count as held out."""
     given = moments(rows)
     accepted = {row.msg: row.t for row in rows if row.kind == Kind.ACCEPTED}
     on_line = estimate(given, lambda _, terms: decider(ON_LINE, terms.as_subscription()))
     span = (given[-1].at - given[0].at) / DAY if given else 0.0
     reads = {topic: [row for row in rows if _looked(row, topic)] for topic in on_line}
     found: list[Score] = []
-    stories = {LIVE: (as_logged(rows, on_line), dict[str, Policy]())}
+    histories = {LIVE: (as_logged(rows, on_line), dict[str, Policy]())}
     for number, candidate in enumerate(candidates):
-        stories[number] = _tried(given, candidate)
+        histories[number] = _tried(given, candidate)
     for topic, best in on_line.items():
         segment = _segment(reads[topic], span)
         scores = []
-        for number, (story, policies) in stories.items():
-            early = counts(story[topic], best, accepted, None, split)
-            late = counts(story[topic], best, accepted, split, None)
+        for number, (history, policies) in histories.items():
+            early = counts(history[topic], best, accepted, None, split)
+            late = counts(history[topic], best, accepted, split, None)
             memory = ""
             if topic in policies:
                 memory = msgspec.json.encode(_rounded(memory_of(policies[topic]))).decode()
@@ -105,8 +107,8 @@ def tune(
 
 def _tried(
     given: Sequence[LoggedMoment], candidate: Forwarding
-) -> tuple[dict[str, Story], dict[str, Policy]]:
-    """What a candidate would have done, and the policies of the topics as they are then."""
+) -> tuple[dict[str, TopicHistory], dict[str, Policy]]:
+    """Return what a candidate would have done, and the policies of the topics after it."""
     made: dict[str, Policy] = {}
 
     def choose(topic: str, terms: LoggedTerms) -> Policy:
@@ -121,7 +123,7 @@ def _looked(row: ReplayRow, topic: str) -> bool:
 
 
 def _segment(reads: Sequence[ReplayRow], days: float) -> str:
-    """Readers who are alike: how often they look, and how often without contact."""
+    """Return the segment of a reader: how often the reader looks, and how often without contact."""
     often = len(reads) / max(days, 1.0)
     rate = "seldom" if often < 1 else "daily" if often < 3 else "often"
     alone = sum(1 for row in reads if row.at) / max(1, len(reads))
@@ -130,34 +132,34 @@ def _segment(reads: Sequence[ReplayRow], days: float) -> str:
 
 
 def counts(
-    story: Story,
-    best: Story,
+    history: TopicHistory,
+    best: TopicHistory,
     accepted: dict[int, Micros],
     since: Micros | None,
     until: Micros | None,
 ) -> tuple[int, int, int, int]:
-    """Forwarded, wasted, read on-line (`best`) and lost, of the messages that were accepted from
-    `since` on and before `until`."""
+    """Return the numbers forwarded, wasted, read on-line (`best`) and lost, of the messages that
+    were accepted from `since` on and before `until`."""
 
     def within(key: int) -> bool:
         at = accepted[key]
         return (since is None or at >= since) and (until is None or at < until)
 
-    forwarded = {key for key in story.forwarded if within(key)}
-    read = {key for key in story.read if within(key)}
+    forwarded = {key for key in history.forwarded if within(key)}
+    read = {key for key in history.read if within(key)}
     online = {key for key in best.read if within(key)}
     return len(forwarded), len(forwarded - read), len(online), len(online - read)
 
 
 def cost(forwarded: int, wasted: int, read_online: int, lost: int) -> float:
-    """Waste and loss, added; the lower, the better."""
+    """Return the sum of waste and loss; the lower, the better."""
     waste = wasted / forwarded if forwarded else 0.0
     loss = lost / read_online if read_online else 0.0
     return waste + loss
 
 
 def _marked(scores: Iterable[Score]) -> list[Score]:
-    """Mark the best candidate, unless there is too little to go by; forget the others' memory."""
+    """Mark the best candidate, unless there are too few reads; drop the memory of the others."""
     scores = list(scores)
     candidates = [score for score in scores if score.candidate != LIVE]
     best = min(

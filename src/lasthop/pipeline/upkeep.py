@@ -1,4 +1,4 @@
-"""Keeping bronze in order: small files joined, old days gone."""
+"""Upkeep of bronze: small files are joined, and old days removed."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from lasthop.pipeline.schema import EVENT
 
 
 def committed_batches(lake: Lake) -> set[int]:
-    """Batches that will not be written again."""
+    """Return the numbers of batches that will not be written again."""
     commits = lake.checkpoint / "bronze" / "commits"
     return {int(path.name) for path in commits.glob("*") if path.name.isdigit()}
 
 
 def compact(spark: SparkSession, lake: Lake, *, most_files: int = 4) -> int:
-    """Make one directory of a day's batches where there are many files; how many days were.
+    """Join the batches of every day that has many files; return the number of such days.
 
     A batch that is not noted as done may be written again, and is left alone.
     """
@@ -37,7 +37,7 @@ def compact(spark: SparkSession, lake: Lake, *, most_files: int = 4) -> int:
         shutil.rmtree(partial, ignore_errors=True)
         size = sum(file.stat().st_size for file in files)
         parts = max(1, size // (128 << 20))
-        # Neighbours on a device's line are alike: sorted, they take half the room.
+        # Neighbouring events of a device are alike: sorted, they take half the space.
         (
             spark.read.schema(EVENT)
             .parquet(*map(str, files))
@@ -58,7 +58,7 @@ def compact(spark: SparkSession, lake: Lake, *, most_files: int = 4) -> int:
 
 
 def retain(lake: Lake, *, days: int, today: date) -> int:
-    """Delete what is older, in every table with dates; how many directories went."""
+    """Delete older days in every table with dates; return the number of deleted directories."""
     oldest = today - timedelta(days=days)
     gone = 0
     for partition in lake.root.glob("*/*/date=*"):

@@ -1,8 +1,8 @@
-"""What if another policy had been in force: the log replayed through the real engine.
+"""What if another policy had been in force: the log replayed through the real feeds.
 
 Contacts and reads are taken as given and what would have been sent is modelled, so that every
 figure for another policy is an estimate and is called one. The live policy is also replayed as it
-was, and must take every logged decision again: that is what makes the estimates worth reading.
+was, and must repeat every logged decision: that is what makes the estimates worth reading.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lasthop.pipeline.gold.last_hop import by_device
 from lasthop.pipeline.replay import (
     ON_LINE,
     ReplayRow,
-    Story,
+    TopicHistory,
     as_logged,
     check,
     decider,
@@ -33,7 +33,7 @@ from lasthop.pipeline.silver import NUMBER, REAL, TEXT, table
 from lasthop.policy import Forwarding, Policies, PolicyIndex
 
 LEVEL = 0.95
-"""Of the confidence intervals."""
+"""The confidence level of the confidence intervals."""
 
 MEASURED = (
     "forwarded",
@@ -46,7 +46,7 @@ MEASURED = (
     "waiting",
     "rank",
 )
-"""What is added up for a device, as it was (`live_`) and as it would have been (`what_`)."""
+"""The sums for a device, as it was (`live_`) and as it would have been (`what_`)."""
 
 COMPARED = table(
     app=TEXT,
@@ -66,8 +66,8 @@ RATIOS = {
     "latency": ("waiting", "forwarded"),
     "rank_read": ("rank", "read"),
 }
-"""Latency: microseconds from acceptance until a message was on the device, of those that got there.
-Rank: the mean rank of what was read."""
+"""Ratios of sums. Latency is the time in microseconds from acceptance until a message was on the
+device, of those that got there; `rank_read` is the mean rank of the messages that were read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class MeasuredFigure:
 
 @dataclass(slots=True)
 class PolicyComparison:
-    """A policy compared with the live one."""
+    """The comparison of a policy with the live one."""
 
     policy: str
     devices: int = 0
@@ -99,7 +99,7 @@ class PolicyComparison:
 
 
 def named(policy: str) -> Forwarding:
-    """A policy by its name, with an optional tuning: `predictive:price=2`."""
+    """Return a policy by its name, with optional parameters: `predictive:price=2`."""
     name, _, settings = policy.partition(":")
     if name not in POLICIES:
         raise InvalidRequest("unknown policy", policy=name, known=", ".join(POLICIES))
@@ -117,7 +117,7 @@ def named(policy: str) -> Forwarding:
 
 
 def compared(events: DataFrame, policy: Forwarding | Policies) -> DataFrame:
-    """Every device as it was and as it would have been; one shuffle by device."""
+    """Return every device as it was and as it would have been; one shuffle by device."""
 
     index = PolicyIndex(policy) if isinstance(policy, Policies) else None
 
@@ -141,8 +141,8 @@ def compared(events: DataFrame, policy: Forwarding | Policies) -> DataFrame:
             "same": [agreement.same],
             "difference": [agreement.first_difference],
         }
-        for prefix, stories in (("live", live), ("what", what)):
-            for name, value in measure.of(stories).items():
+        for prefix, histories in (("live", live), ("what", what)):
+            for name, value in measure.of(histories).items():
                 found[f"{prefix}_{name}"] = [value]
         return found
 
@@ -152,35 +152,35 @@ def compared(events: DataFrame, policy: Forwarding | Policies) -> DataFrame:
 class _Measure:
     """Adds up what a policy did on one device."""
 
-    def __init__(self, rows: Sequence[ReplayRow], best: dict[str, Story]) -> None:
+    def __init__(self, rows: Sequence[ReplayRow], best: dict[str, TopicHistory]) -> None:
         self._messages = {row.msg: row for row in rows if row.kind == Kind.ACCEPTED}
-        self._online = {topic: set(story.read) for topic, story in best.items()}
+        self._online = {topic: set(history.read) for topic, history in best.items()}
         sent = [row for row in rows if row.kind == Kind.TRANSMITTED and row.msg in self._messages]
         bodies = sum(self._messages[row.msg].size for row in sent)
         self._overhead = (sum(row.bytes for row in sent) - bodies) / max(1, len(sent))
-        """Bytes around a body, on average."""
+        """Bytes that the protocol adds to a body, on average."""
         self._price: dict[str, float] = {}
         for link in {row.link for row in sent}:
             over = [row for row in sent if row.link == link]
             self._price[link] = sum(row.cost for row in over) / max(1, sum(r.bytes for r in over))
 
-    def of(self, stories: dict[str, Story]) -> dict[str, float]:
+    def of(self, histories: dict[str, TopicHistory]) -> dict[str, float]:
         total = dict.fromkeys(MEASURED, 0.0)
-        for topic, story in stories.items():
+        for topic, history in histories.items():
             online = self._online.get(topic, set())
-            total["forwarded"] += len(story.forwarded)
-            total["read"] += len(story.read)
-            total["wasted"] += len(story.forwarded.keys() - story.read.keys())
+            total["forwarded"] += len(history.forwarded)
+            total["read"] += len(history.read)
+            total["wasted"] += len(history.forwarded.keys() - history.read.keys())
             total["read_online"] += len(online)
-            total["lost"] += len(online - story.read.keys())
-            for key, at in story.forwarded.items():
+            total["lost"] += len(online - history.read.keys())
+            for key, at in history.forwarded.items():
                 message = self._messages.get(key)
                 if message is not None:
                     size = message.size + self._overhead
                     total["bytes"] += size
-                    total["money"] += size * self._price.get(story.links.get(key, ""), 0.0)
+                    total["money"] += size * self._price.get(history.links.get(key, ""), 0.0)
                     total["waiting"] += at - message.t
-            for key in story.read:
+            for key in history.read:
                 if key in self._messages:
                     total["rank"] += self._messages[key].rank
         return total
@@ -235,7 +235,7 @@ def _ratio(sums: Any, side: str, above: str, below: str) -> float:
 
 
 def _spread(table: DataFrame, sums: Any) -> dict[str, float]:
-    """The standard errors of all ratios and of their differences, in one pass."""
+    """Return the standard errors of all ratios and of their differences, in one pass."""
     devices = int(sums["devices"])
     deviations = {}
     for ratio, (above, below) in RATIOS.items():

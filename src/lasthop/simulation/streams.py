@@ -101,7 +101,7 @@ class Flows:
         return not all(out.over for out in self._outs)
 
     def send(self, plan: PlannedStream) -> None:
-        """Begin to send a stream."""
+        """Begin to send a planned stream to its receiver."""
         self._outs.append(_Out(plan))
 
     def opened(self, message: Message) -> None:

@@ -1,1 +1,1 @@
-"""Gold: what people and policies want to know, each table a function of silver."""
+"""Gold: the measures that people and policies need, each table a function of silver."""

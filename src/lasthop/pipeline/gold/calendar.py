@@ -1,4 +1,4 @@
-"""When a device has which link: the calendar that the McGill thesis asks people to type in."""
+"""When a device has which link: the calendar that seed 004 asks people to type in."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from lasthop.pipeline.silver import NUMBER, TEXT, table
 HOURS = 7 * 24
 
 DOUBT = 2.0
-"""Hours of observation that the broader average weighs against what was seen: after two weeks of a
-weekday's hour, that hour itself says as much as the other days do."""
+"""How many hours of observation the broader average counts as: after two weeks of a weekday's hour,
+that hour itself counts as much as the other days do."""
 
 LINK_HOURS = table(app=TEXT, dev=TEXT, zone=TEXT, link=TEXT, hour=NUMBER, seen=NUMBER, up=NUMBER)
 
@@ -26,7 +26,7 @@ LINK_CALENDAR = StructType(
 
 
 def zones(events: DataFrame) -> DataFrame:
-    """The zone that each device last told; UTC for those that never did."""
+    """Return the zone that each device last reported; UTC for those that never did."""
     preferred = fn.get_json_object("terms", "$.zone")
     told = (
         events.where(fn.col("kind").isin(Kind.CONTEXT_CHANGED, Kind.PREFERENCES_CHANGED))
@@ -37,11 +37,12 @@ def zones(events: DataFrame) -> DataFrame:
 
 
 def link_hours(contacts: DataFrame, zones: DataFrame, *, until: int) -> DataFrame:
-    """For each device, link and hour of its local week: in how many such hours it was observed, and
-    in how many of them the link was there at some moment.
+    """Return for each device, link and hour of its local week in how many such hours the device was
+    observed, and in how many of them the link was up at some moment.
 
     A device is observed from its first contact until `until`, the end of the log; a contact that is
-    not over reaches until then. One shuffle by device; hours are made where the device's rows are.
+    not over reaches until then. This takes one shuffle by device; hours are made where the device's
+    rows are.
     """
     ended = fn.coalesce("ended_at", fn.lit(until))
     local = contacts.join(zones, ["app", "dev"], "left").fillna({"zone": "UTC"})
@@ -68,18 +69,19 @@ def link_hours(contacts: DataFrame, zones: DataFrame, *, until: int) -> DataFram
 
 
 def _hours(start: str, end: str) -> Column:
-    """The hours (as seconds of UTC) that a stretch of microseconds touches."""
+    """Return the hours (as seconds of UTC) that a span of microseconds touches."""
     first = fn.floor(fn.col(start) / 3_600_000_000) * 3600
     last = fn.greatest(fn.floor((fn.col(end) - 1) / 3_600_000_000) * 3600, first)
     return fn.sequence(first, last, fn.lit(3600).cast("long"))
 
 
 def link_calendar(link_hours: DataFrame) -> DataFrame:
-    """The probability of each link in each of the 168 hours of a device's local week, from Monday
-    0:00 on; what `lasthop.decision.link_calendar` reads.
+    """Return the probability of each link in each of the 168 hours of a device's local week, from
+    Monday 0:00 on, as `lasthop.decision.link_calendar` reads it.
 
-    Little data is smoothed: an hour of the week leans on the same hour of all days, which leans on
-    the link's share of all hours. p = (up + 2 q) / (seen + 2), with q the broader probability.
+    Small numbers are smoothed: an hour of the week is averaged with the same hour of all days,
+    which is averaged with the link's share of all hours. p = (up + 2 q) / (seen + 2), with q the
+    broader probability.
     """
     link = Window.partitionBy("app", "dev", "link")
     clock = Window.partitionBy("app", "dev", "link", fn.col("hour") % 24)
@@ -102,7 +104,7 @@ def link_calendar(link_hours: DataFrame) -> DataFrame:
             fn.max("overall").alias("overall"),
         )
     )
-    # A device that is new has not lived through every hour of a week.
+    # A new device has not been observed in every hour of a week.
     hours = fn.transform(
         fn.sequence(fn.lit(0), fn.lit(HOURS - 1)),
         lambda hour: fn.coalesce(

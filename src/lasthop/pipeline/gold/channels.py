@@ -1,4 +1,4 @@
-"""What links and access points do: round trips, throughput, contention."""
+"""Measurements of links and access points: round trips, throughput, contention."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from lasthop.pipeline.schema import conform, ratio
 from lasthop.pipeline.silver import DAY, NUMBER, REAL, TEXT, table
 
 CONTENDED = 1.25
-"""From here on a link queues or loses more than a fifth of what is put into it, as the transmission
-algorithm sees it."""
+"""The contention from which on a link counts as contended: it queues or loses more than a fifth of
+what is put into it, as the transmission algorithm sees it."""
 
 CHANNELS = table(
     app=TEXT,
@@ -32,7 +32,7 @@ CHANNELS = table(
 
 
 def channels(events: DataFrame) -> DataFrame:
-    """Links and the networks behind them (an operator, an access point), day by day.
+    """Measure links and the networks behind them (an operator, an access point), day by day.
 
     - **rtt**: round trips of heartbeats and of traffic, in microseconds, with no clocks compared.
     - **throughput**: bytes a second, as measured on traffic that flowed anyway.
@@ -40,7 +40,7 @@ def channels(events: DataFrame) -> DataFrame:
       in (McGill thesis, section 3.5), 1 where nothing is queued; **contended** is the share of
       samples above 1.25.
 
-    One shuffle by network.
+    This takes one shuffle by network.
     """
     kind = fn.col("kind")
     measured = kind == Kind.MEASURED

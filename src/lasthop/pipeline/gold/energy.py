@@ -1,4 +1,5 @@
-"""What messaging takes out of a battery: a model of the radio, and Odin's efficiency index.
+"""The energy that messaging takes from a battery: a model of the radio, and Odin's efficiency
+index.
 
 Nothing here is measured with a meter. A radio draws its full power while it transfers and for a
 tail afterwards, and little otherwise; how long that was follows from the events.
@@ -18,8 +19,8 @@ from lasthop.pipeline.silver import DAY as DATE, NUMBER, REAL, TEXT, table
 
 @dataclass(frozen=True, slots=True)
 class Radio:
-    """One technology: milliwatts while awake (figure 2.1 of the McGill thesis) and asleep, and how
-    long it stays awake after the last byte."""
+    """The radio of one technology: milliwatts while awake (figure 2.1 of the McGill thesis) and
+    asleep, and how long it stays awake after the last byte."""
 
     awake: float
     asleep: float
@@ -33,13 +34,13 @@ RADIOS = {
     "mno": Radio(1500, 10, 12 * SECOND),
 }
 OTHER = RADIOS["mno"]
-"""What is not known counts as the dearest."""
+"""The radio that an unknown link counts as: the one with the highest power."""
 
 BASE = 25.0
 """Milliwatts of a device that does nothing."""
 
 BATTERY = 5600.0
-"""Milliwatt-hours: a phone of the time of the measurements (1,500 mAh at 3.7 V)."""
+"""Milliwatt-hours of a battery: a phone of the time of the measurements (1,500 mAh at 3.7 V)."""
 
 ENERGY = table(
     app=TEXT,
@@ -55,11 +56,11 @@ ENERGY = table(
 )
 
 ACTIVE = (Kind.TRANSMITTED, Kind.HEARTBEAT, Kind.CONTACT_STARTED, Kind.READ, Kind.RECEIVED)
-"""What wakes a radio; of these, those with a link."""
+"""Kinds of events that wake a radio, if they name a link."""
 
 
 def energy(events: DataFrame) -> DataFrame:
-    """The model, for every device, link and day on which the link was used.
+    """Apply the model to every device, link and day on which the link was used.
 
     - **awake**: microseconds that the radio was awake: every use keeps it so for a tail, and uses
       within a tail of one another share it.
@@ -69,7 +70,7 @@ def energy(events: DataFrame) -> DataFrame:
       its operators: (T_operational / max T_operational) / (T_idle / max T_idle), divided by the
       largest such value of the day, so that it lies between 0 and 1.
 
-    One shuffle by device and day, one by day for the maxima of a few numbers.
+    This takes one shuffle by device and day, and one by day for the maxima of a few numbers.
     """
     tail = _of_link(lambda radio: radio.tail)
     use = Window.partitionBy("date", "app", "dev", "link").orderBy("t", "n")

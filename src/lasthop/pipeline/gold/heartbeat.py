@@ -1,4 +1,4 @@
-"""How long idle connections live, by network, and how long a heartbeat can wait."""
+"""How long idle connections survive, by network, and how long a heartbeat can wait."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from lasthop.pipeline.schema import conform, ratio
 from lasthop.pipeline.silver import NUMBER, REAL, TEXT, table
 
 STEP = 15 * SECOND
-"""Intervals are told apart in steps of a quarter of a minute: address translators forget after
-round numbers of them."""
+"""Intervals are distinguished in steps of a quarter of a minute: address translators forget
+connections after round numbers of them."""
 
 SAFE = 0.98
-"""The survival that an interval needs: a death costs a reconnect, as much as dozens of pings."""
+"""The survival that an interval needs: a lost connection costs a reconnect, as much as dozens of
+pings."""
 
 ENOUGH = 20
 """Observations that an interval needs before it is trusted."""
@@ -34,11 +35,13 @@ BEST_INTERVALS = table(
 
 
 def survival(heartbeats: DataFrame) -> DataFrame:
-    """The share of idle connections that live at least `interval` microseconds, for each network.
+    """Return the share of idle connections that survive at least `interval` microseconds, for each
+    network.
 
-    Whoever answered after a longer silence would have answered after this one; whoever was dead
-    after a shorter one would be dead now. So survival(i) = answered at i or later, divided by that
-    and the missed at i or earlier. It never rises with i. One shuffle by network.
+    A connection that answered after a longer silence would have answered after this one; one that
+    was dead after a shorter silence would be dead now. So survival(i) = answered at i or later,
+    divided by that and the missed at i or earlier. It never rises with i. This takes one shuffle by
+    network.
     """
     step = (fn.col("interval") / STEP).cast("long") * STEP
     counted = (
@@ -60,7 +63,8 @@ def survival(heartbeats: DataFrame) -> DataFrame:
 
 
 def best_intervals(survival: DataFrame, heartbeats: DataFrame) -> DataFrame:
-    """The longest interval of each network that at least 98 % of idle connections survive."""
+    """Return the longest interval of each network that at least 98 % of idle connections
+    survive."""
     devices = heartbeats.groupBy("network", "link").agg(
         fn.approx_count_distinct("dev").alias("devices")
     )

@@ -51,7 +51,7 @@ def by_device(
 ) -> DataFrame:
     """Give every device's events of some kinds, in their order, to `work`, in Arrow batches.
 
-    One shuffle by device; a device's events of the log fit into the memory of a task.
+    This takes one shuffle by device; a device's events of the log fit into the memory of a task.
     """
     arrow = to_arrow_schema(schema)
     needed = events.where(fn.col("kind").isin(*kinds) & (fn.col("dev") != "")).select(
@@ -64,34 +64,34 @@ def by_device(
         rows = sorted(map(ReplayRow, *columns))
         found = work(app, dev, rows)
         length = len(next(iter(found.values())))
-        # Named types, since a device may have nothing to tell.
+        # The types are named, since a device may have no rows.
         return pa.table({"app": [app] * length, "dev": [dev] * length, **found}, schema=arrow)
 
     return needed.groupBy("app", "dev").applyInArrow(replayed, schema)
 
 
 def read_on_line(events: DataFrame) -> DataFrame:
-    """What the users would have read, had everything been forwarded as soon as there was contact:
-    the same arrivals, contacts and looks, through the same engine and device queue."""
+    """Return what the users would have read if everything had been forwarded as soon as there was
+    contact: the same arrivals, contacts and looks, through the same feeds and device queue."""
 
     def work(app: str, dev: str, rows: list[ReplayRow]) -> dict[str, list[Any]]:
-        stories = estimate(
+        histories = estimate(
             moments(rows), lambda _, terms: decider(ON_LINE, terms.as_subscription())
         )
-        keys = [key for story in stories.values() for key in story.read]
+        keys = [key for history in histories.values() for key in history.read]
         return {"msg": keys}
 
     return by_device(events, work, READ_ON_LINE, kinds=GIVEN)
 
 
 def feeds(events: DataFrame) -> DataFrame:
-    """The topics whose volume is limited: those that were subscribed to with terms."""
+    """Return the topics whose volume is limited: those that were subscribed to with terms."""
     limited = (fn.col("kind") == Kind.SUBSCRIBED) & (fn.col("terms") != "")
     return events.where(limited).select("app", "dev", "topic").distinct()
 
 
 def last_hop(deliveries: DataFrame, read_on_line: DataFrame, feeds: DataFrame) -> DataFrame:
-    """For every device, topic and day of arrival:
+    """Measure for every device, topic and day of arrival:
 
     - **waste** = forwarded and never read / forwarded;
     - **loss** = read under the on-line policy and not under the live one / read under the on-line

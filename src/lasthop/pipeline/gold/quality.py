@@ -10,7 +10,7 @@ from lasthop.pipeline.silver import DAY, NUMBER, REAL, TEXT, table
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 
 ACCURACY = 10_000
-"""Of approximate percentiles: the rank is right to one in ten thousand."""
+"""The accuracy of approximate percentiles: the rank is right to one in ten thousand."""
 
 DELIVERY_QUALITY = table(
     app=TEXT,
@@ -30,14 +30,14 @@ DELIVERY_QUALITY = table(
     cost=REAL,
     date=DAY,
 )
-"""For the deliveries accepted in an hour (UTC), by the link that they took."""
+"""Measures of the deliveries accepted in an hour (UTC), by the link that they took."""
 
 
 def delivery_quality(deliveries: DataFrame) -> DataFrame:
-    """Odin's measures (section 5), for every app, link and hour of acceptance.
+    """Compute Odin's measures (section 5) for every app, link and hour of acceptance.
 
-    - **loss**: of the deliveries that came to an end and that nobody took back, the share that did
-      not arrive: expired, timed out or undeliverable. What is still open is not lost.
+    - **loss**: of the deliveries that arrived, expired, timed out or were undeliverable, the share
+      that did not arrive. A delivery that is still open is not lost.
     - **duplicates**: how many times a message was delivered again.
     - **order violations**: deliveries that came after one that was released later, in the same lane
       (source, device, queue, priority). Lanes are judged day by day of acceptance.
@@ -46,7 +46,7 @@ def delivery_quality(deliveries: DataFrame) -> DataFrame:
     - **bytes per delivered**: everything that was handed to links, divided by what arrived.
     - **overhead**: the share of those bytes that is not the body of a message that arrived.
 
-    One shuffle by lane and one by group.
+    This takes one shuffle by lane and one by group.
     """
     lane = Window.partitionBy("date", "app", "dev", "source", "queue", "priority")
     before = lane.orderBy("delivered_n").rowsBetween(Window.unboundedPreceding, -1)

@@ -11,7 +11,7 @@ from lasthop.pipeline.schema import conform, ratio
 from lasthop.pipeline.silver import NUMBER, REAL, TEXT, table
 
 WAKING: Micros = DAY * 11 // 16
-"""16 and a half hours of a day, in which reads can happen at all."""
+"""The part of a day in which reads can happen at all: 16 and a half hours."""
 
 READ_PROFILES = StructType(
     [
@@ -41,8 +41,8 @@ READ_PROFILES = StructType(
 )
 
 FAR_ABOVE = 10
-"""How many times the waking interval between reads the mean lifetime is, so that the interval can
-be the threshold."""
+"""How many times the waking interval between reads the mean lifetime must be before the interval
+becomes the threshold."""
 
 MANY_FALLS = 0.02
 
@@ -50,7 +50,7 @@ MANY_FALLS = 0.02
 def read_profiles(
     reads: DataFrame, deliveries: DataFrame, rank_changes: DataFrame, *, until: Micros
 ) -> DataFrame:
-    """What is known of every device and topic, from its first event until the end of the log.
+    """Measure the reads of every device and topic, from its first event until the end of the log.
 
     - **wanted**: mean number asked for in a read that names one; where none does, the mean seen.
     - **interval**: between reads; **offline share**: of the reads, those without contact.
@@ -60,7 +60,7 @@ def read_profiles(
       nine of ten falls below the first rank have happened, where at least 2 % of events fall (the
       last-hop paper, section 3).
 
-    Each input is grouped by device and topic: one shuffle each.
+    Each input is grouped by device and topic, in one shuffle each.
     """
     key = ["app", "dev", "topic"]
     last = fn.lag("read_at").over(Window.partitionBy(*key).orderBy("read_at", "n"))

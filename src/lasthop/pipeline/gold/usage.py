@@ -1,4 +1,4 @@
-"""What was spent, and against which limits."""
+"""What devices have spent, and how much of their limits that was."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ _TERMS = f"struct<limits:array<struct<{_LIMIT}>>>"
 
 
 def usage(events: DataFrame, deliveries: DataFrame) -> DataFrame:
-    """Messages, bytes and money (in millionths) of every device, day, link and queue.
+    """Return messages, bytes and money (in millionths) of every device, day, link and queue.
 
-    What counts is what was handed to a link, on the UTC day on which it was, each transmission
-    again. The queue is the delivery's. One shuffle by delivery, one by device.
+    Every transmission that was handed to a link counts, on the UTC day on which that happened. The
+    queue is that of the delivery. This takes one shuffle by delivery, and one by device.
     """
     sent = events.where(fn.col("kind") == Kind.TRANSMITTED).select(
         "date", "app", "dev", "msg", "link", "bytes", "cost"
@@ -61,11 +61,11 @@ def usage(events: DataFrame, deliveries: DataFrame) -> DataFrame:
 
 
 def limits(usage: DataFrame, events: DataFrame) -> DataFrame:
-    """What every limit had room for, and what was taken of it, period by period.
+    """Return the amount of every limit and how much of it was used, period by period.
 
     Limits are those of a device's newest preferences. Periods are UTC days, ISO weeks and months;
-    `share` is used / amount. One shuffle by device: a device has at most 64 limits, so that the
-    join within it stays small.
+    `share` is used / amount. This takes one shuffle by device: a device has at most 64 limits, so
+    that the join within it stays small.
     """
     newest = Window.partitionBy("app", "dev").orderBy(fn.desc("n"))
     told = (

@@ -97,5 +97,5 @@ class Parameters:
 
 
 def micros(hours: float) -> Micros:
-    """Convert hours to microseconds."""
+    """Convert hours to microseconds, as feeds count time."""
     return round(hours * HOUR)

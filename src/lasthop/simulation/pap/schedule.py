@@ -74,12 +74,12 @@ class PapSchedule:
 
     @property
     def devices(self) -> list[str]:
-        """All devices that connect at some time."""
+        """All devices that connect at some time, by name."""
         return [d for ds in self.users.values() for d in ds if not d.startswith("ghost")]
 
     @property
     def ghosts(self) -> list[str]:
-        """All devices that never connect."""
+        """All devices that never connect, by name."""
         return [d for ds in self.users.values() for d in ds if d.startswith("ghost")]
 
     def reached(self, text: str) -> list[str]:
