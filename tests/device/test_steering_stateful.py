@@ -25,7 +25,7 @@ from lasthop.clock import DAY, HOUR, MILLISECOND, MINUTE, SECOND, Micros
 from lasthop.decision.budgets import BudgetHold, Budgets, Limit, Measure
 from lasthop.decision.choice import QueueTerms
 from lasthop.decision.contention import Gauge
-from lasthop.decision.ledger import Ledger
+from lasthop.decision.ledger import BudgetLedger
 from lasthop.decision.link_calendar import CalendarEntry, LinkCalendar
 from lasthop.decision.links import Link, Tariff
 from lasthop.decision.localtime import Period
@@ -381,15 +381,17 @@ def forget_the_ledger(patch: pytest.MonkeyPatch) -> None:
 
 def repeat_for_nothing(patch: pytest.MonkeyPatch) -> None:
     """What leaves is not paid for."""
-    left = Ledger.left
+    left = BudgetLedger.left
 
-    def free(self: Ledger[int], message: int, now: Micros, *, gauge: Gauge | None) -> BudgetHold:
+    def free(
+        self: BudgetLedger[int], message: int, now: Micros, *, gauge: Gauge | None
+    ) -> BudgetHold:
         hold = left(self, message, now, gauge=gauge)
         for meter in self.budgets._meters:
             meter.used = 0
         return hold
 
-    patch.setattr(Ledger, "left", free)
+    patch.setattr(BudgetLedger, "left", free)
 
 
 def take_back_too_early(patch: pytest.MonkeyPatch) -> None:

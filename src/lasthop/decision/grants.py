@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lasthop.clock import Micros
-from lasthop.decision.ledger import K, Ledger
+from lasthop.decision.ledger import BudgetLedger, K
 from lasthop.decision.links import Charge, Tariff
 
 STREAM_GRANT = 64 << 10
@@ -31,7 +31,7 @@ class Grant:
         self.spent += size
 
     def settle(
-        self, ledger: Ledger[K], transfer: K, tariff_of: Callable[[str], Tariff], now: Micros
+        self, ledger: BudgetLedger[K], transfer: K, tariff_of: Callable[[str], Tariff], now: Micros
     ) -> Charge | None:
         """End the grant: pay for the bytes that left and give back the rest. Return the charge, or
         None if nothing left."""

@@ -45,7 +45,7 @@ class Departed(NamedTuple):
     size: int
 
 
-class Ledger(Generic[K]):
+class BudgetLedger(Generic[K]):
     """The budgets of one sender, and the messages that have reserved or spent something in them."""
 
     def __init__(self, budgets: Budgets) -> None:

@@ -24,13 +24,14 @@ from lasthop.decision.policies import POLICIES, Policy, Tuning
 from lasthop.decision.policies.memory import memory_of, recall
 from lasthop.decision.reasons import ASKED, NO_ROOM
 from lasthop.decision.volume.device_queue import DeviceQueue
-from lasthop.decision.volume.effects import Drop, Effect, Forward, Hold, Rerank, Retract, Show
+from lasthop.decision.volume.effects import DropEvent, Effect, Forward, Hold, Rerank, Retract, Show
 from lasthop.decision.volume.entry import Place
 from lasthop.decision.volume.feed import Feed
 from lasthop.decision.volume.inputs import (
     Arrived,
     ContactDown,
     ContactUp,
+    EventWithdrawn,
     Gone,
     Held,
     Input,
@@ -40,7 +41,6 @@ from lasthop.decision.volume.inputs import (
     RankChanged,
     Read,
     Unread,
-    Withdrawn,
     Woken,
 )
 from lasthop.decision.volume.subscription import Subscription
@@ -232,7 +232,7 @@ def decided(effects: Iterable[Effect]) -> Iterator[LoggedDecision]:
             yield LoggedDecision("held", effect.key, effect.reason)
         elif isinstance(effect, Retract):
             yield LoggedDecision("retracted", effect.key, effect.reason)
-        elif isinstance(effect, Drop):
+        elif isinstance(effect, DropEvent):
             yield LoggedDecision("dropped", effect.key, effect.reason)
         elif isinstance(effect, Show):
             for key in effect.keys:
@@ -424,7 +424,7 @@ def _ended(feed: Feed, row: ReplayRow) -> Iterator[Input]:
     if place is Place.ENDED:
         return
     if row.kind in (Kind.CANCELLED, Kind.REPLACED) and place is not Place.DEVICE:
-        yield Withdrawn(row.msg)
+        yield EventWithdrawn(row.msg)
     elif row.kind != Kind.DELIVERED or row.reason:
         yield Gone((row.msg,))
 
@@ -583,7 +583,7 @@ def _give(feed: TopicEstimate, row: ReplayRow, link: str, at: Micros) -> None:
     elif kind == Kind.RANK_CHANGED:
         feed.given(RankChanged(row.msg, row.rank), at)
     elif kind in (Kind.CANCELLED, Kind.REPLACED):
-        feed.given(Withdrawn(row.msg), at)
+        feed.given(EventWithdrawn(row.msg), at)
     elif kind == Kind.CONTEXT_CHANGED:
         feed.given(Muted(row.reason == "quiet"), at)
     elif kind == Kind.REPORTED:

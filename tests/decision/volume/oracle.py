@@ -9,14 +9,14 @@ from lasthop.clock import Micros
 from lasthop.decision.policies import POLICIES, Tuning
 from lasthop.decision.reasons import OUTRANKED
 from lasthop.decision.volume.device_queue import DeviceQueue
-from lasthop.decision.volume.effects import Drop, Effect, Forward, Rerank, Retract, Show
+from lasthop.decision.volume.effects import DropEvent, Effect, Forward, Rerank, Retract, Show
 from lasthop.decision.volume.feed import Feed
 from lasthop.decision.volume.inputs import (
     Arrived,
     ContactDown,
+    EventWithdrawn,
     Input,
     RankChanged,
-    Withdrawn,
     Woken,
 )
 from lasthop.decision.volume.subscription import Mode, Subscription
@@ -102,7 +102,7 @@ class Bench:
         if self.alive:
             key = self.random.choice(list(self.alive))
             del self.alive[key]
-            self._take(Withdrawn(key), self.now)
+            self._take(EventWithdrawn(key), self.now)
 
     def _switch(self) -> None:
         self.linked = not self.linked
@@ -173,7 +173,7 @@ class Bench:
             assert effect.rank == self.alive[effect.key].rank
             self.there[effect.key].rank = effect.rank
             self.device.rerank(effect)
-        elif isinstance(effect, Drop) and effect.reason == OUTRANKED:
+        elif isinstance(effect, DropEvent) and effect.reason == OUTRANKED:
             assert effect.key == self._victim()
             del self.alive[effect.key]
 

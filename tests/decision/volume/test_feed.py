@@ -7,19 +7,19 @@ import pytest
 from lasthop.clock import DAY, HOUR, Micros
 from lasthop.decision.constraints import QuietHours
 from lasthop.decision.policies import POLICIES, Policy, Tuning
-from lasthop.decision.volume.effects import Drop, Effect, Forward, Hold, Rerank, Retract, Show
+from lasthop.decision.volume.effects import DropEvent, Effect, Forward, Hold, Rerank, Retract, Show
 from lasthop.decision.volume.feed import Feed
 from lasthop.decision.volume.holdings import HISTORY
 from lasthop.decision.volume.inputs import (
     Arrived,
     ContactDown,
     ContactUp,
+    EventWithdrawn,
     Held,
     Muted,
     OfflineRead,
     RankChanged,
     Read,
-    Withdrawn,
     Woken,
 )
 from lasthop.decision.volume.subscription import Mode, Subscription
@@ -88,7 +88,7 @@ def test_an_expired_event_is_never_shown_and_frees_its_room() -> None:
     proxy.take(Arrived(2, 1.0), 0)
     assert proxy.next_wake() == 10
     assert sent(proxy.take(WOKEN, 10)) == [2]
-    assert proxy.take(Arrived(3, 1.0, 10), 10) == [Drop(3, "expired")]
+    assert proxy.take(Arrived(3, 1.0, 10), 10) == [DropEvent(3, "expired")]
     assert shown(proxy.take(Read(None), 11)) == [2]
 
 
@@ -141,8 +141,8 @@ def test_a_withdrawn_event_is_gone_on_both_sides() -> None:
     proxy = feed("buffer", limit=1)
     proxy.take(Arrived(1, 5.0), 0)
     proxy.take(Arrived(2, 4.0), 0)
-    assert proxy.take(Withdrawn(2), 1) == [Drop(2, "withdrawn by its publisher")]
-    assert proxy.take(Withdrawn(1), 1) == [Retract(1, "withdrawn by its publisher")]
+    assert proxy.take(EventWithdrawn(2), 1) == [DropEvent(2, "withdrawn by its publisher")]
+    assert proxy.take(EventWithdrawn(1), 1) == [Retract(1, "withdrawn by its publisher")]
     assert proxy.take(Read(None), 2) == []
 
 
@@ -176,7 +176,7 @@ def test_a_quota_spares_what_will_be_the_best_of_tomorrow() -> None:
     proxy.take(Arrived(1, 0.0), 0)  # The lowest rank, but it outlives the others.
     proxy.take(Arrived(2, 5.0, 10), 0)
     effects = proxy.take(Arrived(3, 9.0, 20), 0)
-    assert effects[-1] == Drop(2, "the quota is full, and it is outranked")
+    assert effects[-1] == DropEvent(2, "the quota is full, and it is outranked")
     assert shown(proxy.take(Read(None), 1)) == [3]
     assert shown(proxy.take(Read(None), 30)) == [1]
 

@@ -25,7 +25,7 @@ from lasthop.decision.budgets import Budgets, Closure
 from lasthop.decision.choice import Choice, MessageToPlace as Question
 from lasthop.decision.contention import Gauge
 from lasthop.decision.decide import Action
-from lasthop.decision.ledger import Ledger, Reserved, encode_budgets, restored_budgets
+from lasthop.decision.ledger import BudgetLedger, Reserved, encode_budgets, restored_budgets
 from lasthop.decision.links import Link, Tariff
 from lasthop.decision.preferences import Preferences
 from lasthop.decision.routes import NoLink, contradiction
@@ -83,7 +83,9 @@ class DevicePreferences:
         self.deliveries = deliveries
         self.session = session
         self.preferences = preferences
-        self.ledger: Ledger[Delivery | Transfer] = Ledger(preferences.budgets(shared=shared))
+        self.ledger: BudgetLedger[Delivery | Transfer] = BudgetLedger(
+            preferences.budgets(shared=shared)
+        )
         self.grants = Grants(self)
         self.caps = Caps(preferences)
         self.held: dict[OrderKey, HeldQueue] = {}

@@ -31,15 +31,15 @@ from lasthop.core.ranked.records import (
 from lasthop.core.session import Session
 from lasthop.decision.policies import Tuning
 from lasthop.decision.reasons import ASKED, EXPIRED, NO_ROOM, WITHDRAWN
-from lasthop.decision.volume.effects import Drop, Effect, Forward, Hold, Rerank, Retract, Show
+from lasthop.decision.volume.effects import DropEvent, Effect, Forward, Hold, Rerank, Retract, Show
 from lasthop.decision.volume.entry import Place
 from lasthop.decision.volume.feed import Feed
 from lasthop.decision.volume.inputs import (
     Arrived,
+    EventWithdrawn,
     Gone,
     Input,
     RankChanged,
-    Withdrawn,
     Woken,
 )
 from lasthop.decision.volume.memory import EntryState
@@ -194,7 +194,7 @@ class RankedSubscription:
         if place is not Place.ENDED and not self.gone:
             taken_back = delivery.state in (State.CANCELLED, State.REPLACED)
             withdrawn = taken_back and place is not Place.DEVICE
-            given: Input = Withdrawn(key) if withdrawn else Gone((key,))
+            given: Input = EventWithdrawn(key) if withdrawn else Gone((key,))
             self.take(given, delivery.changed_at)
 
     def follow(self, choice: PolicyChoice, now: Micros) -> None:
@@ -286,7 +286,7 @@ class RankedSubscription:
                 self._deliveries.commits.record_step(ranked.delivery, Kind.HELD, now, effect.reason)
             )
 
-    def _drop(self, effect: Drop, now: Micros) -> None:
+    def _drop(self, effect: DropEvent, now: Micros) -> None:
         ranked = self.delivery(effect.key)
         if ranked is None or effect.reason == WITHDRAWN or ranked.delivery.state is not PENDING:
             return

@@ -43,11 +43,11 @@ class Hold(msgspec.Struct, frozen=True, gc=False):
     reason: str
 
 
-class Drop(msgspec.Struct, frozen=True, gc=False):
+class DropEvent(msgspec.Struct, frozen=True, gc=False):
     """Give up an event at the gateway that the device never got."""
 
     key: int
     reason: str
 
 
-Effect = Forward | Show | Retract | Rerank | Hold | Drop
+Effect = Forward | Show | Retract | Rerank | Hold | DropEvent

@@ -9,7 +9,7 @@ cdef class Ranked:
     cdef public int home
 
 @cython.final
-cdef class Entry(Ranked):
+cdef class FeedEntry(Ranked):
     cdef public long long arrived_at
     cdef public long long due
     cdef public str place
@@ -19,6 +19,6 @@ cdef str BELOW
 
 @cython.locals(event=Ranked)
 cpdef Ranked new_ranked(object key, double rank, long long expires_at, long long order)
-@cython.locals(entry=Entry)
-cpdef Entry new_entry(object key, double rank, long long expires_at, long long arrived_at)
-cpdef Entry better(Entry one, Entry other)
+@cython.locals(entry=FeedEntry)
+cpdef FeedEntry new_entry(object key, double rank, long long expires_at, long long arrived_at)
+cpdef FeedEntry better(FeedEntry one, FeedEntry other)

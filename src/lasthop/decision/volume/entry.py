@@ -53,7 +53,7 @@ class Ranked:
         return False
 
 
-class Entry(Ranked):
+class FeedEntry(Ranked):
     """One event at the gateway that is neither read nor expired."""
 
     __slots__ = ("arrived_at", "due", "place", "reason")
@@ -67,7 +67,7 @@ class Entry(Ranked):
     reason: str
     """The reason why the event is in this place."""
 
-    def reranked(self, rank: float) -> Entry:
+    def reranked(self, rank: float) -> FeedEntry:
         """Return the same event at another rank, in the same place; the present object has
         ended."""
         entry = new_entry(self.key, rank, self.expires_at, self.arrived_at)
@@ -92,9 +92,9 @@ def new_ranked(key: int, rank: float, expires_at: Micros, order: int) -> Ranked:
     return event
 
 
-def new_entry(key: int, rank: float, expires_at: Micros, arrived_at: Micros) -> Entry:
+def new_entry(key: int, rank: float, expires_at: Micros, arrived_at: Micros) -> FeedEntry:
     """Return a new event at the gateway that counts in no ranking yet."""
-    entry = Entry.__new__(Entry)
+    entry = FeedEntry.__new__(FeedEntry)
     entry.key = entry.order = key  # Keys grow with time, so they say which came first.
     entry.rank = rank
     entry.expires_at = expires_at
@@ -106,7 +106,7 @@ def new_entry(key: int, rank: float, expires_at: Micros, arrived_at: Micros) -> 
     return entry
 
 
-def better(one: Entry | None, other: Entry | None) -> Entry | None:
+def better(one: FeedEntry | None, other: FeedEntry | None) -> FeedEntry | None:
     """Return the one of two events that is to be read first; either may be missing."""
     if one is None:
         return other

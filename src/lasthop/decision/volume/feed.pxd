@@ -2,7 +2,7 @@
 cimport cython
 
 from lasthop.decision.volume.agenda cimport Agenda
-from lasthop.decision.volume.entry cimport Entry
+from lasthop.decision.volume.entry cimport FeedEntry
 from lasthop.decision.volume.holdings cimport Holdings
 from lasthop.decision.volume.outlet cimport Noted, Outlet
 from lasthop.decision.volume.quota cimport Quota
@@ -43,7 +43,7 @@ cdef class Feed:
 
     cpdef list take(self, object given, long long now)
     cpdef tell(self, object given, long long now, Outlet out)
-    @cython.locals(holdings=Holdings, entry=Entry, counts=bint)
+    @cython.locals(holdings=Holdings, entry=FeedEntry, counts=bint)
     cpdef arrive(self, long long key, double rank, object expires_at, long long now, Outlet out)
     @cython.locals(agenda=Agenda, prefetch=Ranking, news=dict)
     cpdef contact_up(self, object given, long long now, Outlet out)
@@ -55,28 +55,28 @@ cdef class Feed:
     @cython.locals(holdings=Holdings)
     cpdef next_wake(self)
     @cython.locals(delay=cython.longlong, holdings=Holdings)
-    cdef _admit(self, Entry entry, long long now, Outlet out)
-    cdef _await(self, Entry entry)
-    @cython.locals(entry=Entry)
+    cdef _admit(self, FeedEntry entry, long long now, Outlet out)
+    cdef _await(self, FeedEntry entry)
+    @cython.locals(entry=FeedEntry)
     cdef _rank_changed(self, object key, double rank, long long now, Outlet out)
     cdef _regret(self, object key, Outlet out)
-    @cython.locals(entry=Entry)
+    @cython.locals(entry=FeedEntry)
     cdef _tell(self, object key, object rank, Outlet out)
     cdef _bring_back(self, tuple keys)
-    @cython.locals(holdings=Holdings, entry=Entry)
+    @cython.locals(holdings=Holdings, entry=FeedEntry)
     cdef _read_offline(self, object read)
-    @cython.locals(holdings=Holdings, entries=dict, entry=Entry)
+    @cython.locals(holdings=Holdings, entries=dict, entry=FeedEntry)
     cdef _read(self, object given, long long now, Outlet out)
-    cdef _show_one(self, Entry entry, long long now, Outlet out)
+    cdef _show_one(self, FeedEntry entry, long long now, Outlet out)
     cdef _catch_up(self, long long now, Outlet out)
-    @cython.locals(keys=list, unasked=bint, holdings=Holdings, best=Entry, most=cython.longlong)
+    @cython.locals(keys=list, unasked=bint, holdings=Holdings, best=FeedEntry, most=cython.longlong)
     cdef Py_ssize_t _deliver(self, object limit, double floor, object reason, Outlet out) except -1
-    @cython.locals(holdings=Holdings, prefetch=Ranking, there=cython.longlong, waiting=cython.longlong, room=cython.longlong, entry=Entry, best=Entry, sends_all=bint)
+    @cython.locals(holdings=Holdings, prefetch=Ranking, there=cython.longlong, waiting=cython.longlong, room=cython.longlong, entry=FeedEntry, best=FeedEntry, sends_all=bint)
     cdef _send_ahead(self, long long now, Outlet out)
     cdef long long _room(self)
-    @cython.locals(holdings=Holdings, evicted=Entry, before=cython.longlong)
-    cdef long long _send_one(self, Entry entry, long long now, Outlet out)
-    cdef _end(self, Entry entry, bint unasked=*)
+    @cython.locals(holdings=Holdings, evicted=FeedEntry, before=cython.longlong)
+    cdef long long _send_one(self, FeedEntry entry, long long now, Outlet out)
+    cdef _end(self, FeedEntry entry, bint unasked=*)
     cdef _keep_quota(self, Quota quota, Outlet out)
     cdef _expire(self, long long now, Outlet out)
     cdef _settle(self, long long now, Outlet out)

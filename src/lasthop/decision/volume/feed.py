@@ -38,13 +38,14 @@ from lasthop.decision.reasons import (
 )
 from lasthop.decision.volume.agenda import Agenda
 from lasthop.decision.volume.effects import Effect
-from lasthop.decision.volume.entry import NEVER, Entry, Place
+from lasthop.decision.volume.entry import NEVER, FeedEntry, Place
 from lasthop.decision.volume.holdings import Holdings
 from lasthop.decision.volume.inputs import (
     NOTHING_NEW,
     Arrived,
     ContactDown,
     ContactUp,
+    EventWithdrawn,
     Gone,
     Held,
     Input,
@@ -55,7 +56,6 @@ from lasthop.decision.volume.inputs import (
     Read,
     StorageChanged,
     Unread,
-    Withdrawn,
 )
 from lasthop.decision.volume.memory import EntryState, FeedState
 from lasthop.decision.volume.outlet import Noted, Outlet
@@ -85,7 +85,7 @@ class Feed:
         self._in_contact = False
         self._strangers = 0
         """Number of events on the device that the gateway does not know."""
-        self._delays: list[tuple[Micros, int, Entry]] = []
+        self._delays: list[tuple[Micros, int, FeedEntry]] = []
         self._news: dict[int, float | None] = {}
         """What the device is to be told at the next contact: an event's new rank, or None for a
         retraction."""
@@ -117,7 +117,7 @@ class Feed:
             self._read(given, now, out)
         elif type(given) is RankChanged:
             self._rank_changed(given.key, given.rank, now, out)
-        elif type(given) is Withdrawn:
+        elif type(given) is EventWithdrawn:
             self._withdrawn(given, now, out)
         elif type(given) is OfflineRead:
             self._told_of_read(given, now, out)
@@ -335,7 +335,7 @@ class Feed:
         """The number of events on the device at which a policy that learns nothing had no room;
         with the same number it has none again. -1: none such is known."""
 
-    def _admit(self, entry: Entry, now: Micros, out: Outlet) -> None:
+    def _admit(self, entry: FeedEntry, now: Micros, out: Outlet) -> None:
         """Let an event in that is at or above Threshold: show it, send it ahead, or keep it for
         later."""
         delay = 0
@@ -365,7 +365,7 @@ class Feed:
         else:
             self._send_one(entry, now, out)
 
-    def _await(self, entry: Entry) -> None:
+    def _await(self, entry: FeedEntry) -> None:
         """Hold an event back until its delay is over."""
         heappush(self._delays, (entry.due, entry.order, entry))
         self.due = min(self.due, entry.due)
@@ -417,7 +417,7 @@ class Feed:
         elif entry is not None:
             out.rerank(key, rank)
 
-    def _withdrawn(self, given: Withdrawn, now: Micros, out: Outlet) -> None:
+    def _withdrawn(self, given: EventWithdrawn, now: Micros, out: Outlet) -> None:
         entry = self._holdings.entries.get(given.key)
         if entry is None:
             self._regret(given.key, out)
@@ -534,7 +534,7 @@ class Feed:
             out.retract(worst.key, NO_ROOM)
             holdings.to_gateway(worst, counts=counts, reason=NO_ROOM)
 
-    def _show_one(self, entry: Entry, now: Micros, out: Outlet) -> None:
+    def _show_one(self, entry: FeedEntry, now: Micros, out: Outlet) -> None:
         reason = INTERRUPTS if entry.rank >= self._interrupt else CAUGHT_UP
         if entry.place != DEVICE:
             out.forward(entry, reason, None)
@@ -601,7 +601,7 @@ class Feed:
     def _room(self) -> int:
         return self._policy.room(on_device=self._holdings.on_device + self._strangers)
 
-    def _send_one(self, entry: Entry, now: Micros, out: Outlet) -> int:
+    def _send_one(self, entry: FeedEntry, now: Micros, out: Outlet) -> int:
         """Prefetch the event if it is worth it; return how much of the policy's room it takes."""
         holdings, policy = self._holdings, self._policy
         if self._chooses:
@@ -624,7 +624,7 @@ class Feed:
         holdings.to_gateway(evicted, counts=True, reason=NO_ROOM)
         return before - self._room()
 
-    def _end(self, entry: Entry, unasked: bool = False) -> None:
+    def _end(self, entry: FeedEntry, unasked: bool = False) -> None:
         if self._news:
             self._news.pop(entry.key, None)
         self._holdings.end(entry, unasked)

@@ -1,7 +1,7 @@
 # Types for the compiled build; see scripts/accelerate.
 cimport cython
 
-from lasthop.decision.volume.entry cimport Entry, better, new_entry
+from lasthop.decision.volume.entry cimport FeedEntry, better, new_entry
 from lasthop.decision.volume.quota cimport Quota
 from lasthop.decision.volume.ranking cimport Deadlines, Ranking
 
@@ -25,14 +25,14 @@ cdef class Holdings:
     cdef public Quota retention
     cdef public Quota storage
 
-    cpdef Entry add(self, object key, double rank, long long expires_at, long long now)
-    cpdef to_hold(self, Entry entry, str reason, str place=*)
-    cpdef to_prefetch(self, Entry entry, str reason)
-    cpdef to_device(self, Entry entry, str reason)
-    cpdef Entry best(self)
-    cpdef Entry held_by_device(self, object key)
-    cpdef Entry leaves_for(self, Entry entry)
-    cpdef end(self, Entry entry, bint unasked=*)
+    cpdef FeedEntry add(self, object key, double rank, long long expires_at, long long now)
+    cpdef to_hold(self, FeedEntry entry, str reason, str place=*)
+    cpdef to_prefetch(self, FeedEntry entry, str reason)
+    cpdef to_device(self, FeedEntry entry, str reason)
+    cpdef FeedEntry best(self)
+    cpdef FeedEntry held_by_device(self, object key)
+    cpdef FeedEntry leaves_for(self, FeedEntry entry)
+    cpdef end(self, FeedEntry entry, bint unasked=*)
     cdef _moved_on(self)
     cdef _sweep(self)
-    cpdef Entry next_expired(self, long long now)
+    cpdef FeedEntry next_expired(self, long long now)

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Final
 
 from lasthop.clock import Micros
-from lasthop.decision.volume.entry import NEVER, Entry, Place, better, new_entry
+from lasthop.decision.volume.entry import NEVER, FeedEntry, Place, better, new_entry
 from lasthop.decision.volume.memory import EntryState
 from lasthop.decision.volume.quota import Quota
 from lasthop.decision.volume.ranking import SWEEP, Deadlines, Ranking
@@ -39,7 +39,7 @@ class Holdings:
 
     def __init__(self, subscription: Subscription) -> None:
         s = subscription
-        self.entries: dict[int, Entry] = {}
+        self.entries: dict[int, FeedEntry] = {}
         """All events that are not over, by key."""
         self.on_device = 0
         """How many of the entries are on the device."""
@@ -49,17 +49,17 @@ class Holdings:
         self.newest = 0
         """The highest key so far: an event with a higher one was never here."""
         # An event that a read can find counts in one of these three rankings.
-        self.prefetch: Ranking[Entry] = Ranking(TO_GO)
+        self.prefetch: Ranking[FeedEntry] = Ranking(TO_GO)
         """Events at the gateway that may be sent ahead of a read."""
-        self._held: Ranking[Entry] = Ranking(HELD)
+        self._held: Ranking[FeedEntry] = Ranking(HELD)
         """Events at the gateway that only a read sends."""
-        self._unread: Ranking[Entry] = Ranking(THERE)
+        self._unread: Ranking[FeedEntry] = Ranking(THERE)
         """Unread events that are on the device."""
         self._strays = 0
         """How many events have left a ranking since the rankings were last swept."""
-        self.expiries: Deadlines[Entry] = Deadlines()
+        self.expiries: Deadlines[FeedEntry] = Deadlines()
         """Events by expiration; some of them may be over already."""
-        self.moved: dict[int, Entry] | None = None
+        self.moved: dict[int, FeedEntry] | None = None
         """Events that have changed since the last call of `Feed.moved`; None for a feed that is not
         stored."""
         self.retention: Quota | None = None
@@ -69,7 +69,7 @@ class Holdings:
         if s.storage is not None:
             self.storage = Quota(s.storage, enough=s.max, threshold=s.threshold)
 
-    def add(self, key: int, rank: float, expires_at: Micros, now: Micros) -> Entry:
+    def add(self, key: int, rank: float, expires_at: Micros, now: Micros) -> FeedEntry:
         """Add a new event, which is in no ranking yet."""
         entry = self.entries[key] = new_entry(key, rank, expires_at, now)
         if entry.order > self.newest:  # noqa: PLR1730 for every event: without a call
@@ -82,7 +82,7 @@ class Holdings:
             self.moved[key] = entry
         return entry
 
-    def to_hold(self, entry: Entry, reason: str, place: str = HOLDING) -> None:
+    def to_hold(self, entry: FeedEntry, reason: str, place: str = HOLDING) -> None:
         """Move the event to those that only a read sends."""
         entry.place = place
         entry.reason = reason
@@ -90,7 +90,7 @@ class Holdings:
         if self.moved is not None:
             self.moved[entry.key] = entry
 
-    def to_prefetch(self, entry: Entry, reason: str) -> None:
+    def to_prefetch(self, entry: FeedEntry, reason: str) -> None:
         """Move the event to those that a read or a prefetch sends."""
         entry.place = PREFETCH
         entry.reason = reason
@@ -99,7 +99,7 @@ class Holdings:
         if self.moved is not None:
             self.moved[entry.key] = entry
 
-    def to_device(self, entry: Entry, reason: str) -> None:
+    def to_device(self, entry: FeedEntry, reason: str) -> None:
         """Move the event to the device, after it was forwarded."""
         if self.retention is not None:
             self.retention.discard(entry)
@@ -113,7 +113,7 @@ class Holdings:
         if self.moved is not None:
             self.moved[entry.key] = entry
 
-    def to_gateway(self, entry: Entry, *, counts: bool, reason: str) -> None:
+    def to_gateway(self, entry: FeedEntry, *, counts: bool, reason: str) -> None:
         """Move the event back to the gateway, because the device no longer holds it."""
         self.on_device -= 1
         if self.storage is not None:
@@ -129,7 +129,7 @@ class Holdings:
         if counts:
             self.to_hold(entry, reason)
 
-    def rerank(self, entry: Entry, rank: float, *, counts: bool) -> Entry:
+    def rerank(self, entry: FeedEntry, rank: float, *, counts: bool) -> FeedEntry:
         """Give the event a new rank in its present place, if it still counts there; return the
         object that stands for the event from now on."""
         quota = self.storage if entry.place == DEVICE else self.retention
@@ -152,7 +152,7 @@ class Holdings:
                 self._held.push(entry)
         return entry
 
-    def best(self) -> Entry | None:
+    def best(self) -> FeedEntry | None:
         """Return the best event that counts, at the gateway or on the device; None if there is
         none."""
         best = self._unread.peek()
@@ -162,12 +162,12 @@ class Holdings:
             best = better(best, self._held.peek())
         return best
 
-    def held_by_device(self, key: int) -> Entry | None:
+    def held_by_device(self, key: int) -> FeedEntry | None:
         """Return the event with this key if it is on the device, else None."""
         entry = self.entries.get(key)
         return entry if entry is not None and entry.place == DEVICE else None
 
-    def leaves_for(self, entry: Entry) -> Entry | None:
+    def leaves_for(self, entry: FeedEntry) -> FeedEntry | None:
         """Return the event that must leave a full device for this one; this one itself if it is the
         worst."""
         if self.storage is None:
@@ -177,7 +177,7 @@ class Holdings:
         self.storage.discard(entry)
         return evicted
 
-    def end(self, entry: Entry, unasked: bool = False) -> None:
+    def end(self, entry: FeedEntry, unasked: bool = False) -> None:
         """End an event: it was read, expired, evicted or withdrawn."""
         key = entry.key
         del self.entries[key]
@@ -198,7 +198,7 @@ class Holdings:
             self.moved[key] = entry
             return
         self.over[key] = unasked
-        if len(self.over) >= TOO_LONG:  # Drop many at once: finding the oldest takes a search.
+        if len(self.over) >= TOO_LONG:  # Many at once: finding the oldest takes a search.
             for oldest in list(islice(self.over, HISTORY)):
                 del self.over[oldest]
 
@@ -222,7 +222,7 @@ class Holdings:
                 if entry.place == DEVICE:
                     self.storage.add(entry)
 
-    def readmit(self, state: EntryState) -> Entry:
+    def readmit(self, state: EntryState) -> FeedEntry:
         """Put a stored event back into its place after a restart."""
         expires_at = NEVER if state.expires_at is None else state.expires_at
         entry = self.add(state.key, state.rank, expires_at, state.arrived_at)
@@ -240,7 +240,7 @@ class Holdings:
         """Forget that an event is over: it is still unread on the device."""
         self.over.pop(key, None)
 
-    def next_expired(self, now: Micros) -> Entry | None:
+    def next_expired(self, now: Micros) -> FeedEntry | None:
         """Return an event that has expired and is not over yet; None if there is none."""
         while (entry := self.expiries.take(now)) is not None:
             if entry.place != ENDED:

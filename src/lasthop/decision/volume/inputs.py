@@ -23,7 +23,7 @@ class RankChanged(msgspec.Struct, frozen=True, gc=False):
     rank: float
 
 
-class Withdrawn(msgspec.Struct, frozen=True, gc=False):
+class EventWithdrawn(msgspec.Struct, frozen=True, gc=False):
     """The publisher has taken an event back."""
 
     key: int
@@ -113,7 +113,7 @@ Input = (
     Arrived
     | OfflineRead
     | RankChanged
-    | Withdrawn
+    | EventWithdrawn
     | ContactUp
     | ContactDown
     | Read

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lasthop.decision.volume.effects import Drop, Effect, Forward, Hold, Rerank, Retract, Show
-from lasthop.decision.volume.entry import Entry
+from lasthop.decision.volume.effects import DropEvent, Effect, Forward, Hold, Rerank, Retract, Show
+from lasthop.decision.volume.entry import FeedEntry
 
 
 class Outlet:
@@ -13,7 +13,7 @@ class Outlet:
     def __init__(self, *, hears_of_holds: bool) -> None:
         self.hears_of_holds = hears_of_holds
 
-    def forward(self, entry: Entry, reason: str, instead_of: int | None) -> None:
+    def forward(self, entry: FeedEntry, reason: str, instead_of: int | None) -> None:
         """Send the event to the device, which keeps it until it is shown."""
         raise NotImplementedError
 
@@ -48,7 +48,7 @@ class Noted(Outlet):
         effects, self._effects = self._effects, []
         return effects
 
-    def forward(self, entry: Entry, reason: str, instead_of: int | None) -> None:
+    def forward(self, entry: FeedEntry, reason: str, instead_of: int | None) -> None:
         self._effects.append(Forward(entry.key, reason, instead_of))
 
     def show(self, keys: list[int], reason: str) -> None:
@@ -64,4 +64,4 @@ class Noted(Outlet):
         self._effects.append(Hold(key, reason))
 
     def drop(self, key: int, reason: str) -> None:
-        self._effects.append(Drop(key, reason))
+        self._effects.append(DropEvent(key, reason))

@@ -1,7 +1,7 @@
 # Types for the compiled build; see scripts/accelerate.
 cimport cython
 
-from lasthop.decision.volume.entry cimport Entry
+from lasthop.decision.volume.entry cimport FeedEntry
 
 @cython.final
 cdef class Quota:
@@ -13,7 +13,7 @@ cdef class Quota:
     cdef list _worst
     cdef list _expiries
 
-    cpdef add(self, Entry entry)
-    cpdef discard(self, Entry entry)
-    cpdef Entry victim(self)
+    cpdef add(self, FeedEntry entry)
+    cpdef discard(self, FeedEntry entry)
+    cpdef FeedEntry victim(self)
     cdef bint _outranked(self, object row, list no_better) except -1

@@ -14,7 +14,7 @@ from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from lasthop.clock import Micros
-from lasthop.decision.volume.entry import Entry
+from lasthop.decision.volume.entry import FeedEntry
 from lasthop.decision.volume.ranking import SWEEP
 
 SEARCH = 64
@@ -29,7 +29,7 @@ class Row(NamedTuple):
     expires_at: Micros
     youth: int
     serial: int
-    entry: Entry
+    entry: FeedEntry
 
 
 class Quota:
@@ -50,7 +50,7 @@ class Quota:
         """Expirations of the members, sorted. An update moves at most `limit` pointers, in one copy
         of memory."""
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: FeedEntry) -> None:
         """Count the event with its present rank."""
         self._serial += 1
         row = Row(entry.rank, entry.expires_at, -entry.order, self._serial, entry)
@@ -62,12 +62,12 @@ class Quota:
             heappush(self._worst, row)
         insort(self._expiries, entry.expires_at)
 
-    def discard(self, entry: Entry) -> None:
+    def discard(self, entry: FeedEntry) -> None:
         """Stop counting the event, if it was counted."""
         if self._members.pop(entry.key, None) is not None:
             del self._expiries[bisect_left(self._expiries, entry.expires_at)]
 
-    def victim(self) -> Entry | None:
+    def victim(self) -> FeedEntry | None:
         """Return the event to evict; None while there is room."""
         if len(self._members) <= self.limit:
             return None

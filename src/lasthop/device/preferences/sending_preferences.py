@@ -12,7 +12,7 @@ from lasthop.clock import Micros
 from lasthop.decision.budgets import Closure
 from lasthop.decision.choice import Choice, MessageToPlace as Question
 from lasthop.decision.contention import Gauge
-from lasthop.decision.ledger import Ledger, encode_budgets, restored_budgets
+from lasthop.decision.ledger import BudgetLedger, encode_budgets, restored_budgets
 from lasthop.decision.links import Link, Tariff
 from lasthop.decision.preferences import Preferences
 from lasthop.decision.transmission import choose
@@ -50,7 +50,7 @@ class SendingPreferences:
         self.preferences = preferences
         self.lines = lines
         """All open channels; the dictionary is the session's own."""
-        self.ledger: Ledger[int] = Ledger(preferences.budgets())
+        self.ledger: BudgetLedger[int] = BudgetLedger(preferences.budgets())
 
     @classmethod
     def restore(

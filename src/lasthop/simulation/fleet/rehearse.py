@@ -17,7 +17,7 @@ from lasthop.decision.heartbeat import AGAIN, NetworkPatience, Networks, step_of
 from lasthop.decision.policies import POLICIES, Policy, Tuning
 from lasthop.decision.reasons import EXPIRED
 from lasthop.decision.volume.device_queue import DeviceQueue
-from lasthop.decision.volume.effects import Drop, Effect, Forward, Hold, Rerank, Retract, Show
+from lasthop.decision.volume.effects import DropEvent, Effect, Forward, Hold, Rerank, Retract, Show
 from lasthop.decision.volume.feed import Feed
 from lasthop.decision.volume.inputs import (
     Arrived,
@@ -321,7 +321,7 @@ class FleetDevice:
             self._write(
                 now, Kind.HELD, msg=effect.key, state="PENDING", reason=effect.reason, **facts
             )
-        elif isinstance(effect, Drop):
+        elif isinstance(effect, DropEvent):
             if effect.key in self.forwarded:
                 return  # The delivery ended when the device had received it.
             kind = Kind.EXPIRED if effect.reason == EXPIRED else Kind.SUPPRESSED

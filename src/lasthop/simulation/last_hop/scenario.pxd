@@ -2,7 +2,7 @@
 cimport cython
 
 from lasthop.decision.volume.device_queue cimport DeviceQueue
-from lasthop.decision.volume.entry cimport Entry
+from lasthop.decision.volume.entry cimport FeedEntry
 from lasthop.decision.volume.feed cimport Feed
 from lasthop.decision.volume.outlet cimport Outlet
 

@@ -6,7 +6,7 @@ from lasthop.clock import Micros
 from lasthop.decision.policies import POLICIES
 from lasthop.decision.volume.device_queue import DeviceQueue
 from lasthop.decision.volume.effects import Rerank
-from lasthop.decision.volume.entry import Entry
+from lasthop.decision.volume.entry import FeedEntry
 from lasthop.decision.volume.feed import Feed
 from lasthop.decision.volume.inputs import NOTHING_NEW, RankChanged, Read, Woken
 from lasthop.decision.volume.outlet import Outlet
@@ -22,7 +22,7 @@ class Hop(Outlet):
         self._device = device
         self.read: set[int] = set()
 
-    def forward(self, entry: Entry, reason: str, instead_of: int | None) -> None:
+    def forward(self, entry: FeedEntry, reason: str, instead_of: int | None) -> None:
         if instead_of is not None:
             self._device.forget(instead_of)
         self._device.add(entry.key, entry.rank, entry.expires_at)
