@@ -69,4 +69,4 @@ def test_a_connect_server_makes_the_tables_that_one_process_makes(
     assert outcome["ingested"]["events"] == outcome["rows"]["bronze.events"] > 0
     assert msgspec.json.decode(again.stdout.splitlines()[-1])["ingested"]["events"] == 0
     assert refused.returncode == 1
-    assert "through Spark Connect only `run` does" in refused.stderr
+    assert "through Spark Connect, only single runs work" in refused.stderr

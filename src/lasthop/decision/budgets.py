@@ -52,7 +52,7 @@ class Limit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.amount < 0:
             raise InvalidRequest("a limit cannot be negative", amount=self.amount)
         if "" in self.queues or self.link == "":
-            raise InvalidRequest("a limit names its queues and its link, or leaves them out")
+            raise InvalidRequest("a limit names its queues and its link: leave them out for all")
 
     def __str__(self) -> str:
         over = f" over {self.link}" if self.link else ""

@@ -32,7 +32,9 @@ class QueueTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         check_delay(self.max_delay)
         if self.links is not None and not self.links:
-            raise InvalidRequest("a queue that may use no link sends nothing", queue=self.name)
+            raise InvalidRequest(
+                "a queue may use at least one link: leave links out for all", queue=self.name
+            )
 
 
 class Attempt(msgspec.Struct, frozen=True, array_like=True):

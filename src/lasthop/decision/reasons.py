@@ -67,7 +67,7 @@ SENTENCES: dict[Code, str] = {
     Code.AWAITS_RECEIPT: "sent over {link}, the device's receipt is due by {until:time}",
     Code.NO_RECEIPT: "sent over {link}, no receipt from the device",
     Code.EXPIRED: "{deadline:time} has passed",
-    Code.BEHIND: "it waits behind {message}",
+    Code.BEHIND: "the message waits behind {message}",
     Code.LINK_CONFLICT: "no link satisfies: {names}",
     Code.TOO_EARLY: "{name}: not before {at:time}",
     Code.TOO_LATE: "{name}: only until {at:time}",

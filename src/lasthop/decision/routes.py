@@ -81,7 +81,7 @@ def check_variant(variant: str) -> None:
     if variant not in VARIANTS:
         known = ", ".join(VARIANTS)
         raise InvalidRequest(
-            f"routes: there is no variant {variant!r}, but {known}", field="routes"
+            f"routes: there is no variant {variant!r}: choose from {known}", field="routes"
         )
 
 
@@ -127,11 +127,11 @@ def _endpoint(address: str, port: int) -> tuple[str, int]:
         port = int(text) if text else port
     except ValueError:
         raise InvalidRequest(
-            "the address of a route is an IP address, with a port behind a colon or without",
+            "the address of a route is an IP address, with or without a colon and a port",
             address=address,
         ) from None
     if not 0 < port < 65536:
-        raise InvalidRequest("not a port", address=address)
+        raise InvalidRequest("the port of a route lies between 1 and 65535", address=address)
     return host, port
 
 

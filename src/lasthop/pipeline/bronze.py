@@ -223,8 +223,8 @@ class Ingestion:
         """Read what is in the log, and continue with segments as they are sealed."""
         if through_connect(self._spark):
             raise InvalidRequest(
-                "a stream works between batches, in the process that has the session: "
-                "through Spark Connect only `run` does"
+                "a stream needs the Spark session in its own process: "
+                "through Spark Connect, only single runs work"
             )
         query = self._query(self._write)
         if available_now:

@@ -66,7 +66,9 @@ class Lake:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                raise Conflict("another pipeline is writing here", lake=str(self.root)) from None
+                raise Conflict(
+                    "another pipeline is writing to this lake", lake=str(self.root)
+                ) from None
             self.recover()
             yield
 

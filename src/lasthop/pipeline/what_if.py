@@ -108,11 +108,16 @@ def named(policy: str) -> Forwarding:
         key, _, value = pair.partition("=")
         convert = {"price": float, "prefetch_limit": int, "expiration_threshold": int}.get(key)
         if convert is None:
-            raise InvalidRequest("no such setting of a policy", setting=key)
+            raise InvalidRequest(
+                "no such setting of a policy: use price, prefetch_limit or expiration_threshold",
+                setting=key,
+            )
         try:
             chosen[key] = convert(value)
         except ValueError:
-            raise InvalidRequest("not a number", setting=key, value=value) from None
+            raise InvalidRequest(
+                "the setting of a policy is not a number", setting=key, value=value
+            ) from None
     return Forwarding(policy=name, **chosen)
 
 

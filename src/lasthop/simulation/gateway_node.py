@@ -314,7 +314,9 @@ class GatewayNode:
 
     def _notify(self, gateway: Gateway, notify: Notify) -> None:
         assert self.store is not None
-        assert self._tell is not None, "somebody is to be told, and nobody listens"
+        assert self._tell is not None, (
+            "a result is to be posted, and the rehearsal has no initiator"
+        )
         reply = self.store.messages([notify.reply]).get(notify.reply)
         content_type, body = write_result(notify, reply)
 

@@ -283,6 +283,6 @@ def _judge_queue(
         verdict.add("duplicated", f"{plan.number} of the queue was shown to {unmarked}, unmarked")
     states = {fate.state for fate in fates}
     if states == {State.REASSIGNED}:
-        verdict.add("lost", f"{plan.number} of the queue was passed on to nobody")
+        verdict.add("lost", f"{plan.number} of the queue was passed on to no device")
     if plan.ttl is None and not plan.withdrawable and not arrivals:
-        verdict.add("lost", f"{plan.number} of the queue was shown to nobody")
+        verdict.add("lost", f"{plan.number} of the queue was shown on no device")

@@ -278,7 +278,7 @@ def judge_streams(
             same = plan.content.startswith(content)
             verdict.add("lost" if same else "misordered", f"of {name} {about}")
         elif name not in had.ended:
-            verdict.add("lost", f"{plan.receiver} never heard that {name} has ended")
+            verdict.add("lost", f"{plan.receiver} was not told that {name} has ended")
     for device, had in flows.items():
         for problem in had.problems:
             verdict.add("untrue", f"{device}: {problem}")

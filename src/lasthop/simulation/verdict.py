@@ -100,7 +100,9 @@ def judge(
     for device, had in arrivals.items():
         for arrival in had:
             if (device, arrival.number) not in fate_of:
-                verdict.add("untrue", f"{device} had {arrival.number}, which nobody sent to it")
+                verdict.add(
+                    "untrue", f"{device} was shown {arrival.number}, which was not sent to it"
+                )
         _judge_order(verdict, plans, device, had)
     return verdict
 

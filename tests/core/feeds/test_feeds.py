@@ -300,7 +300,7 @@ def test_bad_terms_are_named_and_change_nothing(phone: Phone) -> None:
         (b'{"mode": "sometimes"}', "at `$.mode`"),
         (b'{"policy": "oracle"}', "no such policy"),
         (b'{"quiet": {"start": "7", "end": "08:00"}}', "at `$.quiet.start`"),
-        (b'{"mode": "on-demand", "times": ["08:00"]}', "on-demand topic is quiet already"),
+        (b'{"mode": "on-demand", "times": ["08:00"]}', "quiet and times are for on-line topics"),
         (b'{"zone": "Middle/Earth"}', "no such time zone"),
         (b"[]", "terms are a JSON object"),
     ]:

@@ -27,13 +27,15 @@ class ContextRule(
         Meta(
             min_length=1,
             max_length=200,
-            description="traffic.{city}: names in braces are filled in from the context",
+            description="The topic, such as traffic.{city}: the context fills in names in braces",
         ),
     ]
     when: Annotated[
-        Words | None, Meta(description="The context in which it applies; always if there is none")
+        Words | None, Meta(description="The context in which the rule applies; without it, always")
     ] = None
-    quiet_when: Annotated[Words | None, Meta(description="The context in which it is quiet")] = None
+    quiet_when: Annotated[
+        Words | None, Meta(description="The context in which the topic is muted")
+    ] = None
     terms: TopicTerms | None = None
 
     def rule(self) -> Rule:

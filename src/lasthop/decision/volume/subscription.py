@@ -57,7 +57,7 @@ class Subscription:
         if isnan(self.threshold) or (self.interrupt is not None and isnan(self.interrupt)):
             raise ValueError("a rank is a number")
         if self.mode is Mode.ON_DEMAND and (self.quiet or self.times):
-            raise ValueError("an on-demand topic is quiet already: quiet and times are on-line's")
+            raise ValueError("quiet and times are for on-line topics: set mode to on-line")
         if self.quiet is not None and self.quiet.override is not None:
             raise ValueError("a topic has one rank that interrupts: set interrupt, not override")
         if not all(0 <= minute < MINUTES for minute in self.times):

@@ -40,44 +40,54 @@ class TopicTerms(
     shown."""
 
     mode: Annotated[
-        Mode, Meta(description="Who begins: the message (on-line) or the user (on-demand)")
+        Mode,
+        Meta(description="Shown as soon as possible (on-line) or when the user looks (on-demand)"),
     ] = Mode.ON_DEMAND
     max: Annotated[
-        _Count | None, Meta(description="At most so many, the best, in one read or catch-up")
+        _Count | None, Meta(description="Most messages in one read or catch-up, the best first")
     ] = None
-    threshold: Annotated[_Rank | None, Meta(description="What ranks lower does not count")] = None
-    interrupt: Annotated[_Rank | None, Meta(description="What ranks so high is shown at once")] = (
-        None
-    )
+    threshold: Annotated[
+        _Rank | None, Meta(description="Messages ranked below it are not shown")
+    ] = None
+    interrupt: Annotated[
+        _Rank | None, Meta(description="Messages of at least this rank are shown at once")
+    ] = None
     quiet: Annotated[
-        Quiet | None, Meta(description="Hours in which an on-line topic waits to be asked")
+        Quiet | None, Meta(description="Hours in which an on-line topic shows nothing unasked")
     ] = None
     quiet_when: Annotated[
-        Words | None, Meta(description="The device's context in which an on-line topic waits")
+        Words | None,
+        Meta(description="The device's context in which an on-line topic shows nothing unasked"),
     ] = None
     times: Annotated[
         Annotated[list[_Clock], Meta(max_length=24)],
         Meta(description="Show an on-line topic at these times of the day only"),
     ] = []
-    max_per_day: Annotated[_Count | None, Meta(description="At most so many at its times")] = None
+    max_per_day: Annotated[
+        _Count | None, Meta(description="Most messages a day at these times")
+    ] = None
     zone: Annotated[
-        str, Meta(max_length=64, description="Of the user's clock (IANA); default: the device's")
+        str,
+        Meta(max_length=64, description="Time zone of the user (IANA name); default: the device's"),
     ] = ""
     retention: Annotated[
-        _Count | None, Meta(description="So many are kept at the gateway; then the worst go")
+        _Count | None,
+        Meta(description="Most messages kept at the gateway; beyond it the worst are dropped"),
     ] = None
     storage: Annotated[
-        _Count | None, Meta(description="So many unread ones are kept on the device")
+        _Count | None, Meta(description="Most unread messages kept on the device")
     ] = None
-    policy: Annotated[_Word | None, Meta(description="What is sent ahead: a forwarding policy")] = (
-        None
-    )
+    policy: Annotated[
+        _Word | None, Meta(description="The forwarding policy: what is sent before the user looks")
+    ] = None
     prefetch_limit: Annotated[
-        _Count | None, Meta(description="For policies that have one: sent ahead at most")
+        _Count | None, Meta(description="Most unread messages sent ahead, for policies that use it")
     ] = None
     expiration_threshold: Annotated[
         Annotated[float, Meta(ge=0, le=1e9)] | None,
-        Meta(description="For policies that have one: seconds; what expires sooner stays"),
+        Meta(
+            description="Seconds; what expires sooner is not sent ahead, for policies that use it"
+        ),
     ] = None
 
     def subscription(self, device_zone: str, *, retention: int) -> Subscription:
@@ -85,7 +95,7 @@ class TopicTerms(
         name = self.zone or device_zone
         if self.policy is not None and self.policy not in POLICIES:
             known = ", ".join(sorted(POLICIES))
-            raise InvalidRequest(f"policy: no such policy; there are {known}", field="policy")
+            raise InvalidRequest(f"policy: no such policy: choose from {known}", field="policy")
         try:
             return Subscription(
                 mode=self.mode,

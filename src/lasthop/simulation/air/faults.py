@@ -247,7 +247,7 @@ class AirRehearsal:
         if state in NEVER_SHOWN and shown and state is not State.ABORTED:
             verdict.add("untrue", f"{about} was shown all the same")
         if state is State.ABORTED and (number not in self._refused or row.code != 5027):
-            verdict.add("untrue", f"{about} was refused by nobody")
+            verdict.add("untrue", f"{about} was refused by no user")
         if number in self._publisher.cancelled and shown:
             verdict.add("untrue", f"{about} was cancelled and shown")
         # Duplicates by the network, or for a client that lost its memory, are not the gateway's

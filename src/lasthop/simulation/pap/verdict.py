@@ -70,11 +70,13 @@ def _judge_address(
         verdict.add("lost", f"{about} never came to an end")
     heard = memory.results.get((plan.push_id, text), [])
     if not heard:
-        verdict.add("lost", f"nobody told that {about} is {report.state}")
+        verdict.add("lost", f"the initiator was not told that {about} is {report.state}")
     if len(set(heard)) > 1:
         verdict.add("duplicated", f"{about} has several outcomes: {sorted(set(heard))}")
     elif heard and heard[0] != (str(report.state), report.code):
-        verdict.add("untrue", f"{about} is {report.state}, and {heard[0][0]} was told")
+        verdict.add(
+            "untrue", f"{about} is {report.state}, and the initiator was told {heard[0][0]}"
+        )
     staying = [d for d in schedule.reached(text) if d in shown]
     if report == (MessageState.UNDELIVERABLE, 2003, *report[2:]) and staying:
         verdict.add("lost", f"{about} was for {staying[0]}, and was never tried")
@@ -84,7 +86,7 @@ def _judge_address(
         verdict.add("untrue", f"{about} is {report.state}, and {seen[0]} had it")
     confirmed = plan.method not in _UNCONFIRMED
     if report.state is MessageState.DELIVERED and confirmed and not seen:
-        verdict.add("untrue", f"{about} is delivered, and nobody had it")
+        verdict.add("untrue", f"{about} is delivered, and no device was given it")
     _judge_cancelling(verdict, memory, plan, text, report)
 
 
