@@ -4,8 +4,8 @@ A limit covers some queues or all, and one link or all. A transmission first res
 which counts from then on. The charge is committed when the message is handed to a transport, and
 refunded if the message never leaves. A charge is booked in the period in which it is committed, and
 a reservation survives the end of a period, so `used` never passes the limit in any order of calls
-(seed 004, section 3.5.1). The time of a decision grows with the number of limits that apply to its
-queue and link.
+(McGill thesis, section 3.5.1). The time of a decision grows with the number of limits that apply
+to its queue and link.
 """
 
 from __future__ import annotations

@@ -84,7 +84,8 @@ class Choice(msgspec.Struct, frozen=True):
     """When to ask again after a HOLD; `None`: only when links, limits or receipts change. Such a
     change is always a reason to ask again, also before `until`."""
     wanted: tuple[str, ...] = ()
-    """Labels of links that the device should open, the best first (seed 004, section 3.5.4)."""
+    """Labels of links that the device should open, the best first (McGill thesis, section
+    3.5.4)."""
     close: tuple[Closure, ...] = ()
     """Links that are up but have reached their limits: the caller closes them and tells the
     device."""

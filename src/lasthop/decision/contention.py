@@ -1,5 +1,4 @@
-"""Latency and contention of a link, measured on the traffic that flows anyway (seed 004, section
-3.5).
+"""Latency and contention of a link, measured on the traffic that flows anyway (McGill thesis, 3.5).
 
 The sender notes its own time and sending rate with every message. The receiver acknowledges every
 message anyway: from the acks the sender learns the time that passed and the rate at which data
@@ -73,7 +72,7 @@ class Gauge:
         self._sending = RateMeter()
         self._arriving = RateMeter()
         self.told_at: Micros | None = None
-        """When the estimate was last reported to the other side; None: never."""
+        """When the estimate was last reported; None: never."""
 
     @property
     def throughput(self) -> int:

@@ -1,4 +1,4 @@
-"""The cost function of seed 004, section 3.5.2: which of two links is the better one.
+"""The cost function of the McGill thesis, section 3.5.2: which of two links is the better one.
 
     f = w_c ln(price) + w_e ln(energy) + w_l ln(latency) + w_v ln(1 / coverage)
 

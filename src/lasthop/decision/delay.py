@@ -1,4 +1,5 @@
-"""Delay adaptation, D = P * Dmax: how long a message waits for a better link (section 3.5.3).
+"""Delay adaptation, D = P * Dmax: how long a message waits for a better link (McGill thesis,
+3.5.3).
 
 P is the probability that a better link appears before the queue's Dmax is over; of several better
 links the likeliest counts. P is taken over what is left of Dmax, so it can only fall while a

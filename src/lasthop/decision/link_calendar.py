@@ -1,8 +1,8 @@
 """The link calendar: how likely a device has each link, by weekday and hour of its own zone.
 
-Seed 004 asks people to type it in ("Monday 9:00 to 18:00, 90 % WiFi"); the pipeline learns the same
-table from contacts. Section 3.5.3 needs one number from it: the probability that a link appears
-within a given time.
+The McGill thesis asks people to type it in ("Monday 9:00 to 18:00, 90 % WiFi"); the pipeline learns
+the same table from contacts. Section 3.5.3 of the thesis needs one number from it: the probability
+that a link appears within a given time.
 """
 
 from __future__ import annotations

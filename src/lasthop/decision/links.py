@@ -2,7 +2,7 @@
 now.
 
 Both are the same type, so that "wifi at its best" and "mobile as it is now" go through one cost
-function (seed 004, section 3.5.5). Money is in integer millionths of the device's currency.
+function (McGill thesis, section 3.5.5). Money is in integer millionths of the device's currency.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from lasthop.clock import SECOND, Micros
 from lasthop.errors import InvalidRequest
 
 SMS_BYTES = 140
-"""Bytes of binary data in one short message (section 2.6)."""
+"""Bytes of binary data in one short message (McGill thesis, section 2.6)."""
 
 UNKNOWN_LATENCY: Micros = 10 * SECOND
 UNKNOWN_ENERGY = 1500
 UNKNOWN_COVERAGE = 10
-"""Unknown values count as those of the worst network of figure 2.1: measurements may show a link to
-be better, but a link must not be preferred for being unmeasured."""
+"""Unknown values count as those of the worst network of figure 2.1 of the McGill thesis:
+measurements may show a link to be better, but a link must not be preferred for being unmeasured."""
 
 MAX_CONTENTION = 100.0
 """The highest contention that is counted. A link a hundred times slower than its sender is useless

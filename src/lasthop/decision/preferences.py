@@ -1,8 +1,9 @@
 """The preferences of a device about its links and times: one value, checked as a whole.
 
-Section 3.5 of seed 004 lets the device say what its links cost, what they are at their best, what
-each queue values, how long it may wait, what must not be exceeded, and when which link is to be
-expected. The SDK and the REST interface decode exactly this value, and the log keeps it for replay.
+Section 3.5 of the McGill thesis lets the device say what its links cost, what they are at their
+best, what each queue values, how long it may wait, what must not be exceeded, and when which link
+is to be expected. The SDK and the REST interface decode exactly this value, and the log keeps it
+for replay.
 """
 
 from __future__ import annotations

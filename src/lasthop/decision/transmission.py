@@ -1,6 +1,7 @@
 """The transmission algorithm: over which link a message goes now, or what it waits for.
 
-Figure 3.6 of seed 004, with deadlines and receipts added. It runs unchanged on both sides of the
+Figure 3.6 of the McGill thesis ("A message oriented middleware for mobility", J.-F. Desjeans
+Gauthier, 2010), with deadlines and receipts added. It runs unchanged on both sides of the
 hop: the gateway asks it for what goes to a device, the SDK for what a device sends.
 
     expired? ──▶ expire
@@ -38,7 +39,7 @@ from lasthop.errors import InvalidRequest
 
 RECEIPT_FACTOR = 4
 """A receipt counts as missing after four times the mean delay of the link: 200 s for a short
-message, as in seed 004, section 3.2.2, and two seconds for a mobile network."""
+message, as in section 3.2.2 of the McGill thesis, and two seconds for a mobile network."""
 
 LEAST_RECEIPT: Micros = SECOND
 """The shortest wait for a receipt. Even on a link with a round trip of a few milliseconds, a device

@@ -1,14 +1,14 @@
-"""Where the tables lie, and how a directory of them is replaced in one step.
+"""The lake: the directories of the tables, and how one is replaced in a single step.
 
     lake/bronze/events/date=2026-11-15/batch=7/*.parquet     as written
-    lake/bronze/quarantine/batch=7/*.parquet                 what is no event
+    lake/bronze/quarantine/batch=7/*.parquet                 lines that are not events
     lake/silver/<table>/date=2026-11-15/*.parquet
     lake/gold/<table>/[date=2026-11-15/]*.parquet
     lake/state.json                                          what silver and gold were made from
     lake/checkpoint/                                         how far the log has been read
 
 All of it is plain Parquet that any tool can read, on a file system that the driver and the
-executors share. Hidden names are work in progress.
+executors share. Names that begin with a dot are work in progress.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def add_groups(schedule: Schedule) -> None:
         schedule.batches.append(Batch(at=at, plans=plans))
     schedule.batches.sort(key=lambda batch: batch.at)
     if schedule.copy_at is None:
-        # A backup would not know which members have come back, or which claims were given up.
+        # A backup would not know which members have left and come back.
         _draw_moves(schedule, random, end)
         _draw_crashes(schedule, random)
 

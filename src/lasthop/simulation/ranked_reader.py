@@ -57,7 +57,7 @@ class RankedReader:
         self._answered: list[Looked] = []
         """Answers of the gateway that are durable and can be shown."""
         self.looked: list[LookResult] = []
-        """The messages that every look has shown, for the tests."""
+        """The messages that every look has shown, in order of the looks."""
         self.empty_looks = 0
         """Answers of the gateway in a row that had nothing to show."""
 

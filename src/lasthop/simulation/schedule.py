@@ -136,7 +136,7 @@ class Schedule:
     """By group or queue, the devices that belong to it from the beginning."""
     moves: list[Move] = field(default_factory=list)
     patience: Micros = 60 * SECOND
-    """How long the queue waits for a device before its message goes to another one."""
+    """How long a device may take over a message of the queue before another one gets it."""
     prefetch: int = 16
 
     @property

@@ -374,7 +374,7 @@ def _judge_answers(
     fates: list[Fate],
     rows: Iterable[DeliveryRow],
 ) -> None:
-    """Check that every sender that was due an answer from the surrogate got the right one."""
+    """Check that every message which the surrogate answered has the right number of answers."""
     state_of = {(fate.key, fate.device): fate.state for fate in fates}
     replies = Counter[int]()
     reply_of: dict[int, list[int]] = {}

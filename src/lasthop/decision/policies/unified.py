@@ -1,4 +1,5 @@
-"""The unified prefetching algorithm of figure 7, with the averages that the paper leaves open.
+"""The unified prefetching algorithm of figure 7 of the last-hop paper, with the averages that it
+leaves open.
 
 The prefetch limit is twice what a read takes. The expiration threshold is the time between reads,
 if events live far longer than that; if they do not, no threshold is good, and the one that the user
@@ -18,7 +19,7 @@ START_LIMIT = 32
 
 FAR_ABOVE = 10
 """How many times the interval between reads the mean lifetime must be before the interval becomes
-the threshold: an order of magnitude (section 3.3)."""
+the threshold: an order of magnitude (last-hop paper, section 3.3)."""
 
 LIFETIMES = 256
 FALLS = 64

@@ -63,8 +63,8 @@ class Held(msgspec.Struct, frozen=True, gc=False):
 
 
 class Read(msgspec.Struct, frozen=True, gc=False):
-    """The user wants to see the best events: READ of figure 7. The device does not ask for data,
-    but for better data than it has."""
+    """The user wants to see the best events: READ of figure 7 of the last-hop paper. The device
+    does not ask for data, but for better data than it has."""
 
     wanted: int | None
     """How many events the user wants (N); `None`: as many as Max allows."""

@@ -1,4 +1,4 @@
-"""When a device has which link: the calendar that seed 004 asks people to type in."""
+"""When a device has which link: the calendar that the McGill thesis asks people to type in."""
 
 from __future__ import annotations
 
