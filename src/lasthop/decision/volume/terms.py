@@ -47,7 +47,7 @@ class TopicTerms(
         _Count | None, Meta(description="Most messages in one read or catch-up, the best first")
     ] = None
     threshold: Annotated[
-        _Rank | None, Meta(description="Messages ranked below it are not shown")
+        _Rank | None, Meta(description="Messages below this rank are not shown")
     ] = None
     interrupt: Annotated[
         _Rank | None, Meta(description="Messages of at least this rank are shown at once")
