@@ -80,8 +80,8 @@ class SortedEvents(Generic[E]):
         """The first events, sorted; the very first is at the end of the list."""
         self._floor = -inf
         self._floor_order: int = NEVER
-        """Number and order of the last event in `_first`: events after it are on the pile or the
-        heap."""
+        """Number and order of the first event that is not in `_first`: this event and all after
+        it are on the pile or the heap."""
         self._pile: list[E] = []
         self._laid = 0
         """How many events have been put on the pile since it was last gone through."""
