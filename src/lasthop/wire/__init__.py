@@ -1,4 +1,4 @@
-"""Sans-I/O codecs and sessions: bytes in, values out, and back.
+"""Codecs and protocol sessions without I/O: bytes become values, and values become bytes.
 
-Nothing here owns a socket, a task or a clock.
+Nothing here owns a socket, a task or a clock; `delivery` and `transport` bring those.
 """

@@ -1,8 +1,8 @@
 """Character sets by their IANA number (MIBenum), as WBXML and WSP write them.
 
-The table holds those that Python can decode; the names are IANA's preferred MIME names. Two things
-differ from a plain codec: UTF-16 and UCS-2 without a byte order mark are big-endian (RFC 2781,
-section 4.3), and sets of two or four octets a character end their strings with that many zeros.
+The table holds the sets that Python can decode, by IANA's preferred MIME names. Two things differ
+from a plain codec: UTF-16 and UCS-2 without a byte order mark are big-endian (RFC 2781, section
+4.3), and sets of two or four octets a character end their strings with that many zeros.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _CODECS = {
     "macintosh": "mac_roman",
     "hz-gb-2312": "hz",
 }
-"""Where Python's name is not IANA's."""
+"""Python's names of character sets, where they differ from IANA's."""
 
 _ALIASES = {
     "ascii": 3,
@@ -77,7 +77,7 @@ _ALIASES = {
     "utf32": 1017,
     "cp932": 2024,
 }
-"""What people also write."""
+"""Other names in common use for character sets, and their MIBenum."""
 
 _NUMBERS = {name.replace("_", "-"): number for number, name in NAMES.items()} | _ALIASES
 
@@ -89,29 +89,31 @@ _MARKS = {
 
 
 class Charset(NamedTuple):
-    """How the text of a document is written."""
+    """A character set: how the text of a document is encoded."""
 
     number: int
     name: str
     codec: str
-    """Python's name."""
+    """The name of Python's codec for this character set."""
     width: int
-    """Octets of the zero that ends a string."""
+    """The number of zero octets that end a string in this character set."""
 
     def decode(self, octets: bytes) -> str:
-        """The text; raises UnicodeDecodeError."""
+        """Decode octets of this character set; raise UnicodeDecodeError when they are invalid."""
         codec = self.codec
         if codec in _MARKS:
             for mark, marked in _MARKS[codec].items():
                 if octets.startswith(mark):
                     return octets[len(mark) :].decode(marked)
+            # RFC 2781, section 4.3: without a byte order mark the text is big-endian.
             codec += "-be"
         return octets.decode(codec)
 
     def end_of_string(self, data: bytes, start: int) -> int:
-        """Where the zero is that ends the string at `start`, or -1."""
+        """Return the position of the zero that ends the string at `start`, or -1."""
         width = self.width
         at = data.find(b"\0" * width, start)
+        # Zeros that straddle two characters do not end the string.
         while width > 1 and at >= 0 and (at - start) % width:
             at = data.find(b"\0" * width, at + 1)
         return at
@@ -119,7 +121,7 @@ class Charset(NamedTuple):
 
 @lru_cache(maxsize=256)
 def charset(number: int) -> Charset | None:
-    """The character set with this MIBenum, if we know it."""
+    """Return the character set with this MIBenum; None when it is unknown."""
     name = NAMES.get(number)
     if name is None:
         return None
@@ -128,6 +130,6 @@ def charset(number: int) -> Charset | None:
 
 
 def named(name: str) -> Charset | None:
-    """The character set of this name, if we know it."""
+    """Return the character set of this name; None when the name is unknown."""
     number = _NUMBERS.get(name.strip().lower().replace("_", "-"))
     return None if number is None else charset(number)

@@ -16,7 +16,7 @@ _ONE_OCTET = tuple(bytes((value,)) for value in range(0x80))
 
 
 def encode_uintvar(value: int) -> bytes:
-    """The shortest encoding of `value`.
+    """Return the shortest encoding of `value`.
 
     >>> encode_uintvar(300).hex()
     '822c'
@@ -34,7 +34,7 @@ def encode_uintvar(value: int) -> bytes:
 
 
 def read_uintvar(data: bytes, pos: int) -> tuple[int, int]:
-    """The value that starts at `pos`, and the position behind it."""
+    """Return the uintvar that starts at `pos`, and the position behind it; raise Malformed."""
     value = 0
     last = min(len(data), pos + MAX_OCTETS)
     for at in range(pos, last):

@@ -11,13 +11,13 @@ from lasthop.errors import MalformedFrame
 
 MAX_VALUE = 2**63 - 1
 MAX_BYTES = 9
-"""Nine bytes of seven bits are exactly 63 bits."""
+"""The longest varint, in bytes: nine bytes of seven bits are exactly 63 bits."""
 
 _ONE_BYTE = tuple(bytes((value,)) for value in range(0x80))
 
 
 def encode_varint(value: int) -> bytes:
-    """The shortest encoding of `value`.
+    """Return the shortest encoding of `value`.
 
     >>> encode_varint(300).hex()
     'ac02'
@@ -27,7 +27,7 @@ def encode_varint(value: int) -> bytes:
     if value < 0x80:
         return _ONE_BYTE[value]
     if value < 0x200000:
-        # The sizes of lengths, counts and steps between keys, at half the price of the loop.
+        # Lengths, counts and steps between keys are mostly this small: half the cost of the loop.
         if value < 0x4000:
             return bytes((value & 0x7F | 0x80, value >> 7))
         return bytes((value & 0x7F | 0x80, value >> 7 & 0x7F | 0x80, value >> 14))
@@ -40,7 +40,7 @@ def encode_varint(value: int) -> bytes:
 
 
 def read_varint(data: bytes, pos: int) -> tuple[int, int]:
-    """The value that starts at `pos`, and the position behind it.
+    """Return the varint that starts at `pos`, and the position behind it; raise MalformedFrame.
 
     The caller checks that this position is not behind the end of its frame.
     """
@@ -61,6 +61,7 @@ def read_varint(data: bytes, pos: int) -> tuple[int, int]:
                 raise MalformedFrame("a number has more than 63 bits")
     except IndexError:
         raise MalformedFrame("the frame ends inside a number") from None
+    # A last byte of zero adds nothing: a shorter form exists, and a value has one encoding only.
     if byte == 0:
         raise MalformedFrame("a number is not in its shortest form")
     return value | byte << shift, pos + 1

@@ -1,7 +1,9 @@
-"""One channel of a session: octets counted in both directions, messages put together.
+"""One channel of a BEEP session: it counts octets in both directions and joins frames into
+messages.
 
-Flow control is RFC 3081's: each side says how much of the channel it has and how much more it
-takes, in octets; nobody sends beyond that. Replies come in the order of their messages.
+Flow control is that of RFC 3081: each side states how many octets of the channel it has received
+and how many more it accepts, and the other side sends none beyond that. Replies come in the order
+of their messages.
 """
 
 from __future__ import annotations
@@ -16,14 +18,14 @@ FIRST_WINDOW = 4096
 """Octets that either side may send on a new channel (RFC 3081, 3.1.4)."""
 
 MOST_UNANSWERED = 4096
-"""Messages of the peer that we have not answered: what is remembered for them is bounded."""
+"""The most messages of the peer that may be unanswered; bounds what is remembered for them."""
 
 PIECE = 16 * 1024
-"""Octets of one frame: other channels have their turn in between."""
+"""The most octets in one frame, so that other channels get their turn in between."""
 
 
 class BeepMessage(NamedTuple):
-    """A whole message, with its MIME headers."""
+    """A whole message of a channel, with its MIME headers still in the payload."""
 
     channel: int
     kind: BeepKind
@@ -33,7 +35,8 @@ class BeepMessage(NamedTuple):
 
 
 class BeepChannel:
-    """Both directions of one channel."""
+    """Both directions of one channel: octets sent and received, messages complete and
+    incomplete."""
 
     __slots__ = (
         "_expected",
@@ -59,53 +62,56 @@ class BeepChannel:
         self.number = number
         self.profile = profile
         self.window = window
-        """How much we take at a time, from the first SEQ on."""
+        """Octets that we accept at a time, from the first SEQ frame on."""
         self.max_message = max_message
-        """Octets of a message that we put together."""
+        """The most octets of a message that is joined from frames."""
         self._received = 0
         self._told = 0
         self._offered = FIRST_WINDOW
-        """How far the peer may go; both count octets from the start, without wrapping."""
+        """The octet up to which the peer may send; all counts run from the channel's start without
+        wrapping."""
         self._sent = 0
         self._sent_limit = FIRST_WINDOW
         self._pending: deque[BeepMessage] = deque()
         self._partial = 0
-        """Octets of the first pending message that have left."""
+        """Octets of the first pending message that were sent already."""
         self.unsent = 0
         self._parts: dict[int | None, bytearray] = {}
-        """Incomplete messages: one, or several answers to one message."""
+        """Incomplete messages: a single one, or several answers (ANS) to the same message."""
         self._least: tuple[BeepKind, int] | None = None
         self._last_number = -1
         self._expected: deque[int] = deque()
-        """Messages of ours that the peer has not answered."""
+        """Numbers of our messages that the peer has not answered, oldest first."""
         self._unanswered: deque[int] = deque()
 
-    # Out.
+    # Sending.
 
     def message(self, payload: bytes) -> int:
-        """Send a message that the peer has to answer; returns its number."""
+        """Queue a message that the peer has to answer; return its number."""
         self._last_number = (self._last_number + 1) % (MAX_31 + 1)
         self._expected.append(self._last_number)
         self._queue(BeepMessage(self.number, BeepKind.MSG, self._last_number, payload))
         return self._last_number
 
     def reply(self, kind: BeepKind, number: int, payload: bytes, answer: int | None = None) -> None:
-        """Answer a message of the peer, or with several ANS and a NUL."""
+        """Queue an answer to a message of the peer: one RPY or ERR, or several ANS and then a
+        NUL."""
         if kind is not BeepKind.ANS and number in self._unanswered:
             self._unanswered.remove(number)
         self._queue(BeepMessage(self.number, kind, number, payload, answer))
 
     def greet(self, payload: bytes) -> None:
-        """On channel 0: the reply that answers nothing."""
+        """Queue the greeting on channel 0: a RPY that answers no message (RFC 3080, 2.4)."""
         self._last_number = 0
         self._queue(BeepMessage(self.number, BeepKind.RPY, 0, payload))
 
     def expect_greeting(self) -> None:
-        """On channel 0: the peer's first word answers nothing as well."""
+        """Expect the peer's greeting on channel 0, which answers no message either."""
         self._expected.append(0)
 
     def next_frame(self) -> BeepData | None:
-        """The next piece that the peer's window allows."""
+        """Return the next frame to send; None when nothing waits or the peer's window is used
+        up."""
         if not self._pending:
             return None
         message = self._pending[0]
@@ -132,7 +138,7 @@ class BeepChannel:
         return frame
 
     def allow(self, seq: Seq) -> None:
-        """The peer takes more. Raises BeepError for what cannot be."""
+        """Apply the peer's SEQ, which may widen its window; raise BeepError if it is impossible."""
         behind = (self._sent - seq.ack) % WRAP
         if behind > self._sent:
             raise BeepError("octets are acknowledged that were never sent", channel=self.number)
@@ -145,13 +151,14 @@ class BeepChannel:
 
     @property
     def backlog(self) -> int:
-        """What waits to leave, in octets; a short message counts for what it takes in memory."""
+        """Octets that wait to be sent, plus 64 for each message, for its share of memory."""
         return self.unsent + 64 * len(self._pending)
 
-    # In.
+    # Receiving.
 
     def take(self, frame: BeepData) -> BeepMessage | None:
-        """A piece of a message; the message, if it is complete. Raises BeepError (2.2.1.1)."""
+        """Take in a frame; return the message if it is complete now. Raise BeepError for a frame
+        that is poorly formed (RFC 3080, 2.2.1.1)."""
         if frame.seq != self._received % WRAP:
             raise BeepError("octets are missing", channel=self.number, expected=self._received)
         if self._received + len(frame.payload) > self._offered:
@@ -175,7 +182,8 @@ class BeepChannel:
         return BeepMessage(self.number, frame.kind, frame.number, bytes(parts), frame.answer)
 
     def _check(self, frame: BeepData) -> None:
-        """Whether a message may begin like this."""
+        """Check that a message may begin with this frame: its number is new, or a reply is
+        expected."""
         if frame.kind is BeepKind.MSG:
             if frame.number in self._unanswered:
                 raise BeepError("a number is used twice", channel=self.number, number=frame.number)
@@ -191,7 +199,8 @@ class BeepChannel:
             self._expected.popleft()
 
     def next_seq(self) -> Seq | None:
-        """What to tell the peer of its octets, once half of the window is used or it may grow."""
+        """Return the SEQ to send, once half of the window is used or the window grew; otherwise
+        None."""
         limit = self._received + self.window
         if limit - self._offered < self.window // 2:
             return None
@@ -200,5 +209,6 @@ class BeepChannel:
 
     @property
     def quiet(self) -> bool:
-        """Whether nothing is under way in either direction."""
+        """Whether no message is incomplete, waiting to be sent or unanswered in either
+        direction."""
         return not (self._pending or self._parts or self._expected)

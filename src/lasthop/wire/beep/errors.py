@@ -1,5 +1,5 @@
-"""What a BEEP peer can do wrong. A poorly-formed frame ends the session without a word (RFC 3080,
-2.2.1.1)."""
+"""The error that a BEEP peer causes. A poorly formed frame ends the session without a reply (RFC
+3080, 2.2.1.1)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from lasthop.errors import Malformed
 
 
 class BeepError(Malformed):
-    """The peer broke the rules; the session is over."""
+    """The peer broke the rules of BEEP; the session is over."""
 
     code = "beep_error"

@@ -1,4 +1,5 @@
-"""Frames of BEEP: data frames with a header, a payload and a trailer, and SEQ (RFC 3081, 3.1.3)."""
+"""Frames of BEEP: data frames with a header, a payload and a trailer (RFC 3080, 2.2.1), and SEQ
+frames (RFC 3081, 3.1.3)."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ WRAP = 2**32
 """Sequence numbers count octets and start over here (RFC 3080, 2.2.1)."""
 
 MAX_HEADER = 64
-"""Octets: the longest header, an ANS with the largest numbers, has 62."""
+"""The most octets of a header: the longest, an ANS with the largest numbers, has 62."""
 
 _NUMBER = rb"(0|[1-9][0-9]{0,9})"
 _DATA = re.compile(
@@ -35,7 +36,7 @@ _SEQ = re.compile(rb"SEQ " + _NUMBER + b" " + _NUMBER + b" " + _NUMBER)
 
 
 class BeepKind(Enum):
-    """What a data frame is part of."""
+    """The kind of message that a data frame belongs to (RFC 3080, 2.2.1.1)."""
 
     MSG = "MSG"
     RPY = "RPY"
@@ -45,7 +46,7 @@ class BeepKind(Enum):
 
 
 class BeepData(NamedTuple):
-    """A message, or a part of one."""
+    """A data frame: a whole message, or a part of one."""
 
     kind: BeepKind
     channel: int
@@ -57,7 +58,7 @@ class BeepData(NamedTuple):
 
 
 class Seq(NamedTuple):
-    """The sender has so much of a channel, and takes so much more."""
+    """A SEQ frame: the octets of a channel received so far, and how many more are accepted."""
 
     channel: int
     ack: int
@@ -68,7 +69,7 @@ Frame: TypeAlias = BeepData | Seq
 
 
 def encode(frame: Frame) -> bytes:
-    """A frame as it travels."""
+    """Encode a frame as octets."""
     if isinstance(frame, Seq):
         return b"SEQ %d %d %d\r\n" % frame
     answer = b"" if frame.answer is None else b" %d" % frame.answer
@@ -85,22 +86,23 @@ def encode(frame: Frame) -> bytes:
 
 
 class FrameReader:
-    """Cuts frames out of a stream, however the network cut it."""
+    """Cuts frames out of a byte stream, wherever the network cut the stream."""
 
     __slots__ = ("_buffer", "_most")
 
     def __init__(self, most: int) -> None:
-        """`most` is the largest window that we offer: no frame can be larger."""
+        """Start with an empty buffer; `most` is the largest window that we offer, so no frame may
+        be larger."""
         self._buffer = bytearray()
         self._most = most
 
     @property
     def buffered(self) -> int:
-        """Octets of an incomplete frame."""
+        """Octets of an incomplete frame that wait for the rest."""
         return len(self._buffer)
 
     def feed(self, data: bytes) -> list[Frame]:
-        """The frames that are complete now; raises BeepError."""
+        """Take in octets; return the frames that are complete now. Raise BeepError."""
         self._buffer += data
         frames: list[Frame] = []
         pos = 0

@@ -1,7 +1,8 @@
-"""The hop protocol over BEEP: a pipe is a channel, a unit is a message.
+"""The hop protocol over BEEP: a channel of the hop protocol is a BEEP channel, a unit is a message.
 
-Either side sends its units as MSG, without MIME headers, and answers each of the peer's with an
-empty RPY. Order and boundaries are BEEP's, so the mapping is that of datagrams.
+Each side sends its units as MSG without MIME headers, and answers each MSG of the peer with an
+empty RPY. BEEP keeps order and boundaries, so the mapping is that of datagrams
+(docs/hop-protocol.md, "BEEP").
 """
 
 from __future__ import annotations
@@ -15,16 +16,17 @@ PROFILE = "http://iana.org/beep/TRANSIENT/lasthop/hop"
 NO_HEADERS = b"\r\n"
 
 OVERHEAD = 1024 + 4
-"""Octets that a message may be longer than its unit."""
+"""Octets by which a message may be longer than the unit in it."""
 
 
 def send(session: BeepSession, channel: int, unit: bytes) -> None:
-    """Say something."""
+    """Send a unit as a message on a channel."""
     session.message(channel, NO_HEADERS + unit)
 
 
 def hear(session: BeepSession, message: BeepMessage) -> bytes | None:
-    """The unit in a message, which is answered at once; `None` when it is itself an answer."""
+    """Return the unit in a message and answer the message at once; None when the message is a
+    reply."""
     if message.kind is not BeepKind.MSG:
         return None
     session.reply(message.channel, message.number, NO_HEADERS)

@@ -1,7 +1,7 @@
-"""What is said on channel 0: greetings, starts, closes and what becomes of them (RFC 3080, 2.3.1).
+"""The documents of channel 0: greeting, start, close and their answers (RFC 3080, 2.3.1).
 
-The documents are small and of one vocabulary, so they are read by a grammar of their own: no
-entities, no document types, nothing that grows.
+The documents are small and use one vocabulary, so this module has its own grammar for them: no
+entities, no document types, nothing that can expand.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from lasthop.wire.beep.errors import BeepError
 CONTENT_TYPE = b"application/beep+xml"
 
 MAX_DOCUMENT = 4096
-"""Octets: the window with which channel 0 begins, so that a message never waits for another SEQ."""
+"""The most octets of a document: the window with which channel 0 begins, so that a document never
+waits for another SEQ."""
 
 MAX_PROFILES = 32
 
@@ -32,13 +33,13 @@ _NAMED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 
 
 class Greeting(NamedTuple):
-    """The first word of each side: what the other may start."""
+    """The first document of each side: the profiles that the peer may start."""
 
     profiles: tuple[str, ...] = ()
 
 
 class StartRequest(NamedTuple):
-    """A new channel, with one of these profiles."""
+    """A request to start a channel with one of these profiles."""
 
     number: int
     profiles: tuple[str, ...]
@@ -46,13 +47,13 @@ class StartRequest(NamedTuple):
 
 
 class StartedProfile(NamedTuple):
-    """The channel has started with this one."""
+    """The positive answer to a start: the profile with which the channel has started."""
 
     uri: str
 
 
 class CloseRequest(NamedTuple):
-    """End a channel, or with number 0 the session."""
+    """A request to close a channel, or with number 0 the session."""
 
     number: int = 0
     code: int = 200
@@ -60,11 +61,11 @@ class CloseRequest(NamedTuple):
 
 
 class Ok(NamedTuple):
-    """It is closed."""
+    """The positive answer to a close: the channel or session is closed."""
 
 
 class Error(NamedTuple):
-    """It was not done."""
+    """The negative answer: a start or close was refused, with a reply code and a text."""
 
     code: int
     text: str = ""
@@ -81,7 +82,7 @@ class _Element(NamedTuple):
 
 
 def write(said: Management) -> bytes:
-    """A document, without MIME headers."""
+    """Encode a document of channel 0, without MIME headers."""
     return _text(said).encode()
 
 
@@ -108,7 +109,7 @@ def _profiles(uris: tuple[str, ...]) -> str:
 
 
 def read(document: bytes) -> Management:
-    """What a document says; raises BeepError."""
+    """Decode a document of channel 0; raise BeepError."""
     if len(document) > MAX_DOCUMENT:
         raise BeepError("a document of channel 0 is too large", most=MAX_DOCUMENT)
     try:

@@ -1,7 +1,7 @@
 """One BEEP session: a connection, its greeting and its channels (RFC 3080, 2.3 and 2.4).
 
-An adapter feeds it octets and writes what it wants written. BeepChannel 0 is its own business; what
-arrives on other channels comes out as events.
+An adapter feeds the session octets and writes the octets that it returns. The session handles
+channel 0 itself; messages on other channels come out as events.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from lasthop.wire.beep.management import (
 )
 
 WINDOW = 64 * 1024
-"""Octets of a channel that we take at a time: as much as our own unsent buffer holds."""
+"""Octets of a channel that we accept at a time: as many as our own unsent buffer holds."""
 
 MOST_CHANNELS = 8
-"""Of one session, beside channel 0. A device needs one."""
+"""The most channels of one session beside channel 0. A device needs one."""
 
 UNSPECIFIC = 550
-"""The reply code for what is not done (RFC 3080, 8)."""
+"""The reply code for a request that was not carried out (RFC 3080, 8)."""
 
 _HEADERS = b"Content-Type: " + CONTENT_TYPE + b"\r\n\r\n"
 
 
 class Greeted(NamedTuple):
-    """The peer is there, and offers these profiles."""
+    """The peer has sent its greeting, with the profiles that it offers."""
 
     profiles: tuple[str, ...]
 
 
 class Started(NamedTuple):
-    """A channel is open; `ours` if we asked for it."""
+    """A channel is open; `ours` says whether this side asked for it."""
 
     channel: int
     profile: str
@@ -52,7 +52,7 @@ class Started(NamedTuple):
 
 
 class ChannelRefused(NamedTuple):
-    """The peer will not start a channel that we asked for."""
+    """The peer refused to start a channel that this side asked for."""
 
     channel: int
     code: int
@@ -60,7 +60,7 @@ class ChannelRefused(NamedTuple):
 
 
 class ChannelClosed(NamedTuple):
-    """A channel is over."""
+    """A channel was closed, with the code and text that were given."""
 
     channel: int
     code: int
@@ -68,7 +68,7 @@ class ChannelClosed(NamedTuple):
 
 
 class Over(NamedTuple):
-    """The session is over: hang up."""
+    """The session is closed: close the connection."""
 
     text: str
 
@@ -77,7 +77,7 @@ Event: TypeAlias = Greeted | Started | ChannelRefused | ChannelClosed | Over | B
 
 
 class BeepSession:
-    """One side of a session. `initiator` is whoever connected."""
+    """One side of a session. `initiator` is the side that opened the connection."""
 
     def __init__(
         self,
@@ -87,19 +87,22 @@ class BeepSession:
         max_message: int,
         throttle: bool = False,
     ) -> None:
-        """`profiles` is what we let the peer start; `max_message` bounds what it may send. With
-        `throttle` a peer that does not take our replies may send no more; only one of two sides may
-        insist on that, or both could wait for each other."""
+        """Queue the greeting. `profiles` are those that the peer may start; `max_message` limits
+        the octets of its messages. With `throttle` a peer that does not accept our replies may send
+        no more; only one of two sides may set it, or both could wait for each other."""
         self._throttle = throttle
         self._profiles = profiles
         self._max_message = max_message
+        # RFC 3080, 2.3.1.2: the initiator starts channels with odd numbers, the listener with even
+        # ones.
         self._next_channel = 1 if initiator else 2
         self._peer_parity = 0 if initiator else 1
         self._reader = FrameReader(WINDOW)
         self._zero = BeepChannel(0, "", window=FIRST_WINDOW, max_message=MAX_DOCUMENT + 1024)
         self._channels = {0: self._zero}
         self._asked: dict[int, Callable[[Management], list[Event]]] = {}
-        """What to make of the answers to our messages on channel 0."""
+        """For each unanswered message of ours on channel 0, the function that handles the
+        answer."""
         self._out = bytearray()
         self._greeted = False
         self.over = False
@@ -107,38 +110,39 @@ class BeepSession:
         self._zero.expect_greeting()
         self._pump()
 
-    # For whoever uses it.
+    # For the session's owner.
 
     @property
     def unsent(self) -> int:
-        """Octets of messages that the peer's windows have not let through."""
+        """Octets of messages on all channels that the peer's windows have not let through."""
         return sum(channel.unsent for channel in self._channels.values())
 
     def waiting(self, channel: int) -> int:
-        """Octets of one channel that wait."""
+        """Return the octets of one channel that wait to be sent."""
         return self._channels[channel].unsent if channel in self._channels else 0
 
     def limit(self, channel: int, max_message: int) -> None:
-        """From now on a message on this channel may be so long."""
+        """Set the most octets of a message that the peer may send on this channel."""
         if channel in self._channels:
             self._channels[channel].max_message = max_message
 
     def start(self, profile: str, *, server_name: str = "") -> int:
-        """Ask for a channel; `Started` or `ChannelRefused` follows. Returns its number."""
+        """Ask the peer for a channel and return its number; `Started` or `ChannelRefused`
+        follows."""
         number, self._next_channel = self._next_channel, self._next_channel + 2
         start = StartRequest(number, (profile,), server_name)
         self._ask(start, lambda answer: self._start_answered(number, answer))
         return number
 
     def close(self, channel: int = 0, *, code: int = 200, text: str = "") -> None:
-        """Ask for the end of a channel, or of the session; `ChannelClosed` or `Over` follows."""
+        """Ask the peer to close a channel or the session; `ChannelClosed` or `Over` follows."""
         if not self.over:
             self._ask(
                 CloseRequest(channel, code, text), lambda said: self._close_answered(channel, said)
             )
 
     def message(self, channel: int, payload: bytes) -> int:
-        """Send a message; a reply with the number that this returns follows."""
+        """Send a message and return its number; a reply with the same number follows."""
         number = self._channel(channel).message(payload)
         self._pump()
         return number
@@ -152,13 +156,14 @@ class BeepSession:
         kind: BeepKind = BeepKind.RPY,
         answer: int | None = None,
     ) -> None:
-        """Answer a message."""
+        """Answer a message of the peer; do nothing when its channel is closed."""
         if channel in self._channels:
             self._channels[channel].reply(kind, number, payload, answer)
             self._pump()
 
     def receive(self, data: bytes) -> list[Event]:
-        """Take in octets. Raises BeepError when the peer breaks the rules: then hang up."""
+        """Take in octets and return the events in them. Raise BeepError when the peer breaks the
+        rules: then close the connection."""
         events: list[Event] = []
         if self.over:
             return events
@@ -170,6 +175,7 @@ class BeepSession:
             raise
         self._pump()
         for channel in self._channels.values():
+            # A peer that does not read our replies gets no new window until it does.
             if self._throttle and channel.backlog > WINDOW:
                 continue
             seq = channel.next_seq()
@@ -178,11 +184,11 @@ class BeepSession:
         return events
 
     def data_to_send(self) -> bytes:
-        """What to write; it is handed out once."""
+        """Return the octets to write now; each is returned once."""
         out, self._out = bytes(self._out), bytearray()
         return out
 
-    # Within.
+    # Internal.
 
     def _take(self, frame: Frame) -> list[Event]:
         if self.over:
@@ -205,10 +211,11 @@ class BeepSession:
         return channel
 
     def _managed(self, message: BeepMessage) -> list[Event]:
-        """Somebody speaks on channel 0."""
+        """Handle a message on channel 0: the greeting, a request of the peer or an answer to
+        ours."""
         said = management.read(_content(message.payload))
         if message.kind is BeepKind.MSG:
-            return self._wish(message.number, said)
+            return self._requested(message.number, said)
         if not self._greeted:
             if message.kind is not BeepKind.RPY or not isinstance(said, Greeting):
                 raise BeepError("the session was not greeted")
@@ -220,18 +227,18 @@ class BeepSession:
             raise BeepError("an error comes in an ERR")
         return self._asked.pop(message.number)(said)
 
-    def _wish(self, number: int, said: Management) -> list[Event]:
-        """The peer wants a channel to start or to end."""
+    def _requested(self, number: int, said: Management) -> list[Event]:
+        """Answer the peer's request to start or close a channel."""
         if not self._greeted:
             raise BeepError("the session was not greeted")
         if isinstance(said, StartRequest):
-            return self._start_wished(number, said)
+            return self._start_requested(number, said)
         if isinstance(said, CloseRequest):
-            return self._close_wished(number, said)
+            return self._close_requested(number, said)
         self._answer(number, Error(UNSPECIFIC, "start and close are all that may be asked for"))
         return []
 
-    def _start_wished(self, number: int, start: StartRequest) -> list[Event]:
+    def _start_requested(self, number: int, start: StartRequest) -> list[Event]:
         profile = next((uri for uri in start.profiles if uri in self._profiles), None)
         problem = ""
         if start.number % 2 != self._peer_parity:
@@ -249,7 +256,7 @@ class BeepSession:
         self._answer(number, StartedProfile(profile))
         return [Started(start.number, profile, ours=False)]
 
-    def _close_wished(self, number: int, close: CloseRequest) -> list[Event]:
+    def _close_requested(self, number: int, close: CloseRequest) -> list[Event]:
         if close.number and close.number not in self._channels:
             self._answer(number, Error(UNSPECIFIC, "there is no such channel"))
             return []
@@ -289,7 +296,7 @@ class BeepSession:
         self._pump()
 
     def _pump(self) -> None:
-        """Turn by turn, whatever the windows allow."""
+        """Encode what the windows allow, one frame of each channel in turn."""
         more = True
         while more:
             more = False
@@ -305,7 +312,8 @@ def _document(said: Management) -> bytes:
 
 
 def _content(payload: bytes) -> bytes:
-    """What follows the MIME headers, which for channel 0 say that it is XML (RFC 3080, 2.3.1)."""
+    """Return the body after the MIME headers, which on channel 0 must say that it is XML (RFC 3080,
+    2.3.1)."""
     headers, body = entity(payload)
     kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
     if kind != CONTENT_TYPE:
@@ -314,7 +322,7 @@ def _content(payload: bytes) -> bytes:
 
 
 def entity(payload: bytes) -> tuple[dict[bytes, bytes], bytes]:
-    """The MIME headers of a message, and what follows them."""
+    """Split a message into its MIME headers and its body; raise BeepError."""
     if payload.startswith(b"\r\n"):
         return {}, payload[2:]
     head, end, body = payload.partition(b"\r\n\r\n")

@@ -1,7 +1,9 @@
-"""The gateway's side of one connection over HTTP requests: which of them to answer now, with what.
+"""The gateway's side of one connection over HTTP requests: which requests to answer now, and with
+what.
 
-A request that brings nothing may be held until there is something to say. What an answer carried is
-kept until the device has said that it saw it, so that the same request may come again.
+A request without units may be held until there is something to send. The body of an answer is kept
+until the device has said that it saw the answer, so that the same request may come again. The rules
+are in docs/hop-protocol.md, "HTTP requests".
 """
 
 from __future__ import annotations
@@ -12,27 +14,29 @@ from lasthop.wire.requests.bodies import UnitsToSend
 
 WINDOW = 16
 """How far a request's number may be ahead of the first whose answer the device has not seen. A
-device has four requests open at a time; this bounds what is kept for those that get lost."""
+device has four requests open at a time; this limit bounds what is kept for lost requests."""
 
 MOST_HELD = 4
-"""Requests of one connection that are held at once; a fifth frees the first."""
+"""The most requests of one connection that are held at once; a fifth releases the first."""
 
 MOST_KEPT = 256 * 1024
-"""Bytes of answers that the device has not said it saw; beyond that they carry nothing. Four
-bodies, as many as a device has requests open."""
+"""The most bytes of answers that the device has not yet said it saw; beyond that answers are empty.
+Four bodies: a device has as many requests open."""
 
 PER_SECOND = 200
 BURST = 400
-"""Requests of one connection. A device that polls ten times a second, or sends as fast as two
-requests at a time allow over a local network, stays below that."""
+"""The rate and the burst of requests that one connection is allowed. A device that polls ten times
+a second, or sends as fast as two requests at a time allow over a local network, stays below
+both."""
 
 SHORTEST_IDLE: Micros = 30 * SECOND
-"""Without a request for so long the device is gone. Between two requests there is a round trip, and
-a retry or two when they get lost."""
+"""The shortest time without a request after which the device counts as gone. Between two requests
+there is a round trip, and a retry or two when requests get lost."""
 
 
 class Answering:
-    """Requests in, answers out."""
+    """The state of one connection at the gateway: requests that are held, and answers kept for
+    repeats."""
 
     __slots__ = (
         "_again",
@@ -51,12 +55,12 @@ class Answering:
     )
 
     def __init__(self, now: Micros, *, every: Micros = 0) -> None:
-        """A device that polls says how often: `every`."""
+        """Start at `now`; `every` is the interval of a device that polls."""
         self._outgoing = UnitsToSend()
         self._held: dict[int, Micros] = {}
-        """Requests that wait for an answer, and until when."""
+        """The requests that wait for an answer, each with the time until which it may be held."""
         self._left: set[int] = set()
-        """Requests whose units were taken, and for whose answers nobody waits just now."""
+        """Requests whose units were taken and whose HTTP connection broke before the answer."""
         self._kept: dict[int, bytes] = {}
         self._kept_bytes = 0
         self._again: list[int] = []
@@ -67,27 +71,27 @@ class Answering:
         self._allowance = BURST * SECOND
         self._counted_at = now
         self.ending = False
-        """Nothing more will be said: whoever waits is let go."""
+        """Whether no units will follow: held requests are then answered at once."""
 
     @property
     def unsent(self) -> int:
-        """Bytes that no answer has taken yet."""
+        """Bytes of units that no answer carries yet."""
         return self._outgoing.size
 
     @property
     def held(self) -> int:
-        """How many requests wait for an answer."""
+        """The number of requests that wait for an answer."""
         return len(self._held)
 
     def write(self, units: list[bytes]) -> None:
-        """Say this when there is a request to answer."""
+        """Queue units for the next answer."""
         self._outgoing.add(units)
 
     def ask(self, number: int, *, seen: int, wait: Micros, now: Micros) -> bool:
-        """A request came, which may be held for `wait`. Returns whether it is new: if not, its
-        units have been taken already. Raises what the request is to be refused with."""
+        """Register a request, which may be held for `wait`. Return False if its units were taken
+        before, because the request is a repeat. Raise the error with which to refuse it."""
         self._count(now)
-        # Requests overtake one another, so an earlier one may say less than we know.
+        # Requests overtake one another, so an earlier one may report a lower `seen` than we know.
         seen = max(seen, self._seen)
         if number < seen:
             raise Conflict("the answer to this request was seen already", number=number, seen=seen)
@@ -105,16 +109,17 @@ class Answering:
         return new
 
     def hung_up(self, number: int, now: Micros) -> None:
-        """Nobody waits for this answer any more; the same request may come again."""
+        """Note that a held request's HTTP connection broke; the same request may come again."""
         if self._held.pop(number, None) is not None:
             self._left.add(number)
             self._last = now
 
     def answers(self, now: Micros) -> list[tuple[int, bytes]]:
-        """The requests to answer now."""
+        """Return the requests to answer now, each with the body of its answer."""
         ready = [(number, self._kept[number]) for number in self._again if number in self._kept]
         self._again = []
         for number in sorted(self._held):
+            # A device that never reports what it saw must not make us keep ever more answers.
             full = self._kept_bytes >= MOST_KEPT
             body = b"" if full else self._outgoing.pack()
             if body or self._is_over(number, now):
@@ -127,16 +132,16 @@ class Answering:
         return ready
 
     def next_timeout(self) -> Micros:
-        """When `answers` or `gone` may change without a request."""
+        """Return when `answers` or `gone` may change without a new request."""
         return min(self._held.values()) if self._held else self._last + self._idle
 
     def gone(self, now: Micros) -> bool:
-        """Whether the device has asked nothing for too long."""
+        """Whether the device has made no request for too long, so that the connection is over."""
         return not self._held and now >= self._last + self._idle
 
     def _is_over(self, number: int, now: Micros) -> bool:
-        """Whether a held request is let go without anything to say. One that is held for long must
-        not keep the device from asking more."""
+        """Whether to answer a held request although there is nothing to send: its time is up, or it
+        keeps the device from making more requests."""
         return (
             self.ending
             or self._held[number] <= now

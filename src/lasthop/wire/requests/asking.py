@@ -1,8 +1,8 @@
-"""The device's side of one connection over HTTP requests: what to ask next, and when to ask again.
+"""The device's side of one connection over HTTP requests: what to request next, and when to retry.
 
-`HeldRequests` keeps a few requests waiting at the gateway, so that it can speak at any time, and
-sends what it has to say in others beside them. `Polling` has one short request at a time: often
-while there is something to talk about, then more and more seldom.
+`HeldRequests` keeps a few requests waiting at the gateway, so that the gateway can send at any
+time, and sends units in other requests beside them. `Polling` makes one short request at a time:
+often while messages flow, then at growing intervals.
 """
 
 from __future__ import annotations
@@ -14,25 +14,27 @@ from lasthop.wire.requests.answering import WINDOW
 from lasthop.wire.requests.bodies import UnitsToSend
 
 TOKENS = 2
-"""Requests that wait at the gateway: while the answer of one is under way, the other waits."""
+"""Requests that wait at the gateway: while the answer to one is on its way, the other waits."""
 
 LANES = 2
-"""Requests at a time that carry what the device has to say."""
+"""The most requests at a time that carry units of the device."""
 
 WAIT: Micros = 50 * SECOND
 """How long the gateway may hold a request: below the minute after which many proxies give up."""
 
 ATTEMPTS = 5
-"""Of one request; with the pauses below they take four seconds. Then the device dials anew."""
+"""The most attempts of one request; with the pauses below they take four seconds. Then the device
+dials again."""
 
 FIRST_PAUSE: Micros = 250 * MILLISECOND
 
 QUICK: Micros = 200 * MILLISECOND
-"""Until the next poll after one that gave or brought something: an answer may follow."""
+"""The time until the next poll after one that carried units in either direction: more may
+follow."""
 
 
 class RequestToMake(NamedTuple):
-    """A request to make."""
+    """An HTTP request that the caller is to make."""
 
     number: int
     seen: int
@@ -51,45 +53,46 @@ class _Open:
         self.body = body
         self.attempts = 1
         self.again_at: Micros | None = None
-        """When it is made again, if it has failed."""
+        """When to repeat the request after a failure; None while it is under way."""
 
 
 class RequestClient:
-    """What both ways to ask have in common: numbers, repetitions, the end."""
+    """What held requests and polling share: numbers, retries and the end of the connection."""
 
     __slots__ = ("_ending", "_next", "_open", "_outgoing")
 
     def __init__(self) -> None:
         self._outgoing = UnitsToSend()
         self._open: dict[int, _Open] = {}
-        self._next = 1  # The request that opened the connection was 0.
+        # The request that opened the connection was number 0.
+        self._next = 1
         self._ending = False
 
     @property
     def unsent(self) -> int:
-        """Bytes that no request has taken yet."""
+        """Bytes of units that no request carries yet."""
         return self._outgoing.size
 
     @property
     def over(self) -> bool:
-        """Whether everything was said, after `finish`."""
+        """Whether all units were sent and answered, after `finish`."""
         return self._ending and not self._outgoing and not self._talking
 
     @property
     def _talking(self) -> int:
-        """How many open requests carry something."""
+        """The number of open requests that carry units."""
         return sum(1 for request in self._open.values() if request.body)
 
     def write(self, units: list[bytes]) -> None:
-        """Say this with the next request."""
+        """Queue units for the next request."""
         self._outgoing.add(units)
 
     def finish(self) -> None:
-        """Nothing more will be said, and nothing more is of interest."""
+        """Make no more requests once the queued units are sent; later answers are not needed."""
         self._ending = True
 
     def requests(self, now: Micros) -> list[RequestToMake]:
-        """What to ask now; failed requests come first, under the number that they had."""
+        """Return the requests to make now; failed requests come first, under their old numbers."""
         seen = min(self._open, default=self._next)
         asks = []
         for number, request in self._open.items():
@@ -106,7 +109,8 @@ class RequestClient:
         return asks
 
     def answered(self, number: int, now: Micros, *, brought: bool) -> bool:
-        """The answer to a request is here, and brought units or not. False: it is not the first."""
+        """Note the answer to a request, and whether it `brought` units; return False for a repeated
+        answer."""
         request = self._open.pop(number, None)
         if request is None:
             return False
@@ -114,47 +118,49 @@ class RequestClient:
         return True
 
     def failed(self, number: int, now: Micros, *, pause: Micros = 0) -> bool:
-        """No answer came, or one that asks for a pause; the request is made again. False: it has
-        failed too often."""
+        """Note that no answer came, or one that asks for a pause, and repeat the request later.
+        Return False if it has failed too often."""
         request = self._open.get(number)
         if request is None:
             return True
         if request.attempts >= ATTEMPTS:
             return False
-        # The first time it may have been an old connection, which says nothing about the network.
+        # The first failure may only be an old connection, which says nothing about the network.
         backoff = FIRST_PAUSE << (request.attempts - 2) if request.attempts > 1 else 0
         request.again_at = now + max(pause, backoff)
         return True
 
     def next_timeout(self) -> Micros | None:
-        """When `requests` may have more to ask."""
+        """Return when `requests` may have more to make; None if only an answer can change that."""
         times = [r.again_at for r in self._open.values() if r.again_at is not None]
         return min(times, default=None)
 
     def _new(self, now: Micros) -> list[Micros]:
-        """New requests to make: how long each may be held."""
+        """Return the new requests to make now: for each, how long the gateway may hold it."""
         raise NotImplementedError
 
     def _settled(self, now: Micros, *, useful: bool) -> None:
-        """A request was answered."""
+        """Note that a request was answered, and whether units went in either direction."""
 
 
 class HeldRequests(RequestClient):
-    """Some requests wait at the gateway, some talk."""
+    """The way for held requests: some wait at the gateway for its units, others carry the
+    device's."""
 
     __slots__ = ("greeted",)
 
     def __init__(self) -> None:
         super().__init__()
         self.greeted = True
-        """Whether the WELCOME is here. Before, only one request waits: nothing may overtake it."""
+        """Whether the WELCOME has arrived. Before, only one request waits: nothing may overtake the
+        WELCOME."""
 
     def _new(self, now: Micros) -> list[Micros]:
         oldest = min(self._open, default=self._next)
         room = oldest + WINDOW - self._next
         talking = self._talking
         new: list[Micros] = []
-        # One at a time: only packing tells whether there is something left for another lane.
+        # One at a time: only packing shows whether units are left for another lane.
         if self._outgoing and talking < LANES and room > 0:
             new.append(0)
             room -= 1
@@ -166,7 +172,7 @@ class HeldRequests(RequestClient):
 
 
 class Polling(RequestClient):
-    """One short request at a time, which gives and takes."""
+    """The way for polling: one short request at a time, which carries units in both directions."""
 
     __slots__ = ("_due", "_every", "_pause")
 

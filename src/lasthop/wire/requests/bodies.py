@@ -1,4 +1,4 @@
-"""Units in the body of a request or of an answer: each is preceded by its length."""
+"""Units in the body of an HTTP request or answer: each is preceded by its length."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from lasthop.wire.varint import MAX_BYTES, encode_varint, read_varint
 CONTENT_TYPE = "application/vnd.lasthop.hop"
 
 BODY = 64 * 1024
-"""Bytes of units that are put into one body; a longer unit is alone in its body. As much as fills a
-link for a moment, and little enough to be sent again."""
+"""The most bytes of units in one body; a longer unit is alone in its body. Enough to fill a link
+for a moment, and little enough to be sent again."""
 
 HEAD = MAX_BYTES
-"""Bytes that a body may be longer than the one unit in it."""
+"""Bytes by which a body may be longer than the one unit in it."""
 
 
 class UnitsToSend:
-    """Units that wait for a body to travel in."""
+    """The units that wait for the next body."""
 
     __slots__ = ("_units", "size")
 
     def __init__(self) -> None:
         self._units: deque[bytes] = deque()
         self.size = 0
-        """Bytes that wait."""
+        """Bytes of units that wait."""
 
     def __bool__(self) -> bool:
         return bool(self._units)
 
     def add(self, units: list[bytes]) -> None:
-        """Put units behind those that wait."""
+        """Queue units behind those that wait."""
         self._units += units
         self.size += sum(map(len, units))
 
     def pack(self) -> bytes:
-        """The next body; empty when nothing waits."""
+        """Return the next body and remove its units; empty when nothing waits."""
         body = bytearray()
         while self._units and (not body or len(body) + len(self._units[0]) <= BODY):
             unit = self._units.popleft()
@@ -47,7 +47,7 @@ class UnitsToSend:
 
 
 def unpack(body: bytes) -> list[bytes]:
-    """The units of a body; raises a HopError when it is none."""
+    """Return the units of a body; raise MalformedFrame when it is malformed."""
     units = []
     pos = 0
     while pos < len(body):
