@@ -1,5 +1,5 @@
-"""The hop protocol between device and gateway, version 1; docs/hop-protocol.md specifies it.
+"""The hop protocol between device and gateway, version 1, which docs/hop-protocol.md specifies.
 
-Start reading at `frames` (what can be said), then `handshake` and `connection` (a channel), then
-`sequence` and `persistence` (what outlives channels). `encoder` and `decoder` know the bytes.
+Start reading at `frames` (the frames as values), then `handshake` and `connection` (a channel),
+then `sequence` and `persistence` (what outlives channels). `encoder` and `decoder` know the bytes.
 """

@@ -1,8 +1,9 @@
-"""Puts encoded frames into units: what goes out with one write.
+"""Packs encoded frames into units; a unit is what one write sends.
 
 On a stream bundling is free: frames follow one another. A datagram holds one frame without a length
-or, marked by a leading zero, several with theirs. Either way the unsent part stays small, because
-the owner asks `full` before it adds more: what lies here can no longer expire.
+or, marked by a leading zero, several with their lengths (docs/hop-protocol.md, "Frames and
+mappings"). The unsent part stays small, because the owner asks `full` before it adds more: a frame
+that is encoded can no longer expire.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from lasthop.wire.hop.mapping import Mapping
 from lasthop.wire.varint import read_varint
 
 FLUSH_SIZE = 64 * 1024
-"""Enough for one write to fill a fast link; little enough to throw away with a broken one."""
+"""Bytes after which to write: enough to fill a fast link, and little enough to lose with a broken
+one."""
 
 
 class StreamUnits:
-    """Frames one behind the other, to be written at once."""
+    """The frames to be written next on a stream, one behind the other."""
 
     __slots__ = ("_encoder", "_out")
 
@@ -28,7 +30,7 @@ class StreamUnits:
 
     @property
     def pending(self) -> int:
-        """Bytes that wait to be taken."""
+        """Bytes of encoded frames that `take` would return now."""
         return len(self._out) if self._out is not None else 0
 
     def add(self, frame: Frame) -> None:
@@ -38,13 +40,14 @@ class StreamUnits:
         self._encoder.encode(frame, self._out)
 
     def take(self) -> list[bytes]:
-        """What to write, and forget it."""
+        """Return the bytes to write and forget them."""
         out, self._out = self._out, None
         return [bytes(out)] if out else []
 
 
 class DatagramUnits:
-    """Frames gathered into bundles of at most `max_frame` bytes; or, unbundled, one by one."""
+    """The frames to be sent next as datagrams: bundles of at most `max_frame` bytes, or one frame
+    each."""
 
     __slots__ = ("_bundled", "_done", "_encoder", "_frames", "_out")
 
@@ -57,12 +60,13 @@ class DatagramUnits:
 
     @property
     def pending(self) -> int:
-        """Bytes that wait to be taken."""
+        """Bytes of encoded frames that `take` would return now."""
         done = sum(map(len, self._done)) if self._done is not None else 0
         return done + (len(self._out) if self._out is not None else 0)
 
     def add(self, frame: Frame) -> None:
-        """Encode a frame behind the others, in a unit of its own where it must."""
+        """Encode a frame into the current bundle, or into a new one when the current bundle is
+        full."""
         if self._out is None:
             self._out = bytearray((layout.BUNDLE,))
         before = len(self._out)
@@ -76,7 +80,7 @@ class DatagramUnits:
         self._frames += 1
 
     def take(self) -> list[bytes]:
-        """The units to send, and forget them."""
+        """Return the units to send and forget them."""
         self._finish()
         done, self._done = self._done, None
         return done or []
@@ -87,7 +91,7 @@ class DatagramUnits:
             return
         unit = bytes(out)
         if self._frames == 1:
-            # Alone it needs neither the mark nor its length.
+            # A frame alone in its unit needs neither the mark of a bundle nor its length.
             unit = unit[read_varint(unit, 1)[1] :]
         self._frames = 0
         if self._done is None:
@@ -96,5 +100,5 @@ class DatagramUnits:
 
 
 def units(encoder: Encoder, mapping: Mapping, *, bundled: bool) -> StreamUnits | DatagramUnits:
-    """The packing that a mapping calls for."""
+    """Return the packing of frames that suits a mapping."""
     return StreamUnits(encoder) if mapping.streamed else DatagramUnits(encoder, bundled=bundled)

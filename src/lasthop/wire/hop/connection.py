@@ -1,8 +1,8 @@
-"""An open channel, sans-I/O: the mobility modules composed over one mapping.
+"""An open channel without I/O: codec, credit, round trips and heartbeat over one mapping.
 
-An adapter feeds it bytes and the time and writes what it wants written; a session above it gets
-messages and acknowledgements and hands it frames. Codec, credit, round trips and heartbeat are its
-own business. `handshake` makes it, in either role.
+An adapter feeds the channel bytes and the time, and writes the bytes that it returns; a session
+above gets messages and acknowledgements and hands over frames. `handshake` makes the channel, in
+either role.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _FOR_THE_SESSION = (Ack, Piece, Taken, Skip, Dropped, Ending, Wanted)
 class Open:
     """A channel after its handshake; the same on both sides but for the heartbeat.
 
-    It never raises for what the peer does: then it is `closed`, with the CLOSE for the peer among
-    what is to be sent.
+    The channel never raises for what the peer does: it becomes `closed`, and a CLOSE for the peer
+    is among the data to send.
     """
 
     __slots__ = (
@@ -77,24 +77,26 @@ class Open:
         self.features = features
         self._credit_from = 0
         self.peer_window = peer_window
-        """What the peer lets us have unacknowledged; `credit.admits` applies it."""
+        """The peer's window: how much may be unacknowledged on its side; `credit.admits` applies
+        it."""
         self.closed: Close | None = None
-        """Why the channel ended, in the words of whoever ended it."""
+        """The CLOSE that ended the channel, from either side; None while it is open."""
         self.error: HopError | None = None
-        """What the peer did wrong, if that was the reason."""
+        """The peer's error, if that was why the channel ended."""
 
     @property
     def max_unit(self) -> int:
-        """Bytes of a unit that the peer may send."""
+        """The most bytes of a unit that the peer may send."""
         return self._decoder.max_frame
 
     @property
     def full(self) -> bool:
-        """Whether to write before sending more: what is encoded can no longer expire."""
+        """Whether to write before adding frames: a frame that is encoded can no longer expire."""
         return self._units.pending >= FLUSH_SIZE
 
     def receive(self, data: bytes | bytearray | memoryview, now: Micros) -> list[Frame]:
-        """Take in what arrived; returns messages and what is said of numbers and credit.
+        """Take in bytes; return the frames for the session: messages, acknowledgements, credit,
+        pieces.
 
         On a datagram mapping `data` is one unit.
         """
@@ -108,8 +110,9 @@ class Open:
         return self.proceed(frames, now)
 
     def receive_unit(self, data: bytes, number: int, now: Micros) -> list[Frame]:
-        """Take in a unit of a mapping that numbers them, where they may overtake one another: a
-        window that was granted before the last one that we know is no news."""
+        """Take in a unit of a mapping that numbers its units, which may overtake one another;
+        return the frames for the session. A CREDIT older than the newest one is ignored
+        (docs/hop-protocol.md, "HTTP requests")."""
         if self.closed is not None:
             return []
         try:
@@ -124,7 +127,7 @@ class Open:
         return self.proceed(frames, now)
 
     def proceed(self, frames: list[Frame], now: Micros) -> list[Frame]:
-        """Deal with decoded frames; returns those that are not the channel's own business."""
+        """Handle decoded frames; return those that are for the session."""
         waited = self.heartbeat.on_received(now)
         events: list[Frame] = []
         try:
@@ -150,7 +153,7 @@ class Open:
             case Ping():
                 self.send((Pong(),), now)
             case Pong():
-                # Only an answer that is the first thing to arrive says how long the way took.
+                # A PONG measures the round trip only if nothing else arrived before it.
                 if waited is not None:
                     self.roundtrip.sample(waited)
             case Time():
@@ -163,7 +166,7 @@ class Open:
                 )
 
     def send(self, frames: Iterable[Frame], now: Micros) -> None:
-        """Encode frames behind what already waits to be written.
+        """Encode frames behind those that wait to be written.
 
         On a closed channel this does nothing: what is not acknowledged stays with the session.
         """
@@ -182,7 +185,8 @@ class Open:
                 self._units.add(time)
 
     def sent_elsewhere(self, frames: Iterable[Frame]) -> None:
-        """The peer was told this over another channel of the session."""
+        """Note that acknowledgements and credit were sent to the peer over another channel of the
+        session."""
         for frame in frames:
             if type(frame) is Ack:
                 self._meter.acknowledge(frame.received)
@@ -190,15 +194,15 @@ class Open:
                 self._meter.grant(frame)
 
     def data_to_send(self) -> list[bytes]:
-        """What to write now, unit by unit; it is handed out once."""
+        """Return the units to write now; each is returned once."""
         return self._units.take()
 
     def next_timeout(self) -> Micros | None:
-        """When to call `timeout`, unless something arrives or is sent before."""
+        """Return when to call `timeout`, unless something arrives or is sent before."""
         return None if self.closed is not None else self.heartbeat.next_due()
 
     def timeout(self, now: Micros) -> None:
-        """Time has passed: ping, or give the channel up."""
+        """Send a PING, or close the channel because the peer has been silent for too long."""
         if self.closed is not None:
             return
         beat = self.heartbeat.check(now)
@@ -208,12 +212,12 @@ class Open:
             self.close(Close(CloseCode.TIMEOUT, 0, UNHEARD), now)
 
     def close(self, close: Close, now: Micros) -> None:
-        """Say the last word."""
+        """Queue a CLOSE for the peer and end the channel."""
         self.send((close,), now)
         if self.closed is None:
             self.closed = close
 
     def fail(self, error: HopError, now: Micros) -> None:
-        """Close because of what the peer did."""
+        """Close the channel because of an error of the peer."""
         self.error = error
         self.close(Close(CloseCode(error.hop_code), 0, str(error)), now)

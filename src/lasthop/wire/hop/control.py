@@ -1,4 +1,5 @@
-"""The payloads of control frames: the part of decoding that needs no memory of the channel."""
+"""Decoding of control frames: the part of the decoder that needs no memory of the channel. The
+payloads are those of the table in docs/hop-protocol.md, "Frames and mappings"."""
 
 from __future__ import annotations
 
@@ -31,13 +32,14 @@ from lasthop.wire.hop.kinds import TEXTS, absolute_ranges, decode_text, read_num
 from lasthop.wire.varint import MAX_VALUE, read_varint
 
 MAX_OFFSET = MAX_VALUE >> 1
-"""A piece has its place and one more bit in a number of 63 bits."""
+"""The largest offset in a transfer: PIECE carries it with one more bit in a number of 63 bits."""
 
 MAX_CHECKSUM = 2**32 - 1
 
 
 def read(kind: int, payload: bytes) -> Frame | None:
-    """The frame of this type, or None when it is unknown and may be ignored."""
+    """Decode the payload of a frame of type `kind`; return None when the type is unknown and
+    ignorable. Raise HopError."""
     reader = _READERS.get(kind)
     if reader is not None:
         return reader(payload)
@@ -49,7 +51,7 @@ def read(kind: int, payload: bytes) -> Frame | None:
 
 
 def read_advance(payload: bytes) -> int:
-    """By how much an ADVANCE moves both counts."""
+    """Return by how much an ADVANCE moves both counts; raise MalformedFrame."""
     if not payload:
         return 1
     (count,) = _exactly(1, "ADVANCE", payload)
@@ -63,7 +65,7 @@ def _hello(payload: bytes) -> Hello:
         raise MalformedFrame("a HELLO has no versions")
     lowest, highest = payload[0], payload[1]
     if not lowest <= VERSION <= highest:
-        # What follows may be in words of another version, so it is not even looked at.
+        # The fields may follow the rules of another version, so they are not read.
         raise UnsupportedFrame("no common version", lowest=lowest, highest=highest)
     found = fields.HELLO.read(payload[2:])
     if "app" not in found or "device" not in found:

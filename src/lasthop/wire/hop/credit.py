@@ -1,7 +1,8 @@
-"""Flow control: a receiver says how much it lets the sender have unacknowledged.
+"""Flow control: a receiver says how much the sender may have unacknowledged.
 
-The sender asks `admits`; the receiver's `Meter` catches one that does not. Messages are counted by
-their numbers: with a window of n, none is sent at or beyond the received count plus n.
+The sender asks `admits`; the receiver's `Meter` detects a sender that does not. Messages are
+counted by their numbers: with a window of n, none is sent at or beyond the received count plus n
+(docs/hop-protocol.md, "Acknowledgements and credit").
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from lasthop.wire.hop.frames import Credit
 
 
 def admits(window: Credit, *, ahead: int, bytes_in_flight: int, size: int) -> bool:
-    """Whether a message of `size` may go out now.
+    """Whether a message of `size` bytes may be sent now.
 
     `ahead` is its number minus the received count. A message that exceeds the byte window goes when
     nothing else is in flight, so that no size is stuck.
@@ -21,10 +22,10 @@ def admits(window: Credit, *, ahead: int, bytes_in_flight: int, size: int) -> bo
 
 
 class Meter:
-    """Holds a peer to the window that it was given on one channel.
+    """Checks that a peer stays within the window that it was given on one channel.
 
-    What was granted once is never called exceeded: a smaller window takes effect as the peer hears
-    of it, which nobody here can know.
+    What was granted once is never an error: a smaller window takes effect when the peer hears of
+    it, and the receiver cannot know when that is.
     """
 
     __slots__ = ("_byte_limit", "_bytes", "_freed", "_limit", "_received", "_sizes", "_window")
@@ -40,7 +41,7 @@ class Meter:
         self._raise_limits()
 
     def take(self, seq: int, size: int) -> None:
-        """A message arrived."""
+        """Count an arrived message; raise CreditExceeded if it is beyond the window."""
         if seq >= self._limit:
             raise CreditExceeded(
                 "a message is beyond the window", number=seq, window=self._window.messages
@@ -63,7 +64,7 @@ class Meter:
         sizes[seq] = size
 
     def acknowledge(self, received: int) -> None:
-        """The received count that the peer was told, over this channel or another."""
+        """Note the received count that the peer was told, over this channel or another."""
         if received <= self._received:
             return
         if self._sizes is not None:
@@ -75,7 +76,7 @@ class Meter:
         self._raise_limits()
 
     def grant(self, window: Credit) -> None:
-        """The window that the peer was given from now on."""
+        """Note the window that the peer is given from now on."""
         self._window = window
         self._raise_limits()
 

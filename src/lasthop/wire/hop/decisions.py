@@ -1,5 +1,6 @@
-"""What the gateway says about a message for a group: one byte, and the name of a device where one
-is meant. The message that it is about is named by `in_reply_to`."""
+"""Decisions of the gateway about a message for a group: one byte, and the name of a device where
+one is meant. The header `in_reply_to` names the message (docs/hop-protocol.md, "Groups and
+queues")."""
 
 from __future__ import annotations
 
@@ -11,18 +12,19 @@ import msgspec
 from lasthop.errors import MalformedFrame
 
 MAX_NAME: Final = 1024
-"""Bytes of a device's name: four times what any door takes."""
+"""The most bytes of a device's name: four times what any door accepts."""
 
 
 class GroupVerdict(IntEnum):
-    """What was decided. About a message that the receiver has:"""
+    """The gateway's decision about a held message, a claim or a message that the receiver sent."""
 
     RELEASE = 1
-    """Every member has it: show it, here and now in the order of messages."""
+    """About a received message: every member has it; show it now, at this place in the order."""
     ABORT = 2
-    """Not every member will have it: forget it, unseen."""
+    """About a received message: not every member will get it; forget it without showing it."""
     RETRACT = 3
-    """Somebody else has claimed it, or nobody may any more: do not act on it."""
+    """About a received message: another device has claimed it, or claims are closed; do not act on
+    it."""
     # About the receiver's own claim.
     GRANT = 4
     DENY = 5
@@ -34,20 +36,20 @@ class GroupVerdict(IntEnum):
 
 
 class GroupDecision(msgspec.Struct, frozen=True, gc=False):
-    """One decision."""
+    """A decision of the gateway, with the device that claimed the message."""
 
     verdict: GroupVerdict
     by: str = ""
-    """The device that claimed it."""
+    """The name of the device that claimed the message; empty if there is none."""
 
 
 def encode_decision(decision: GroupDecision) -> bytes:
-    """The body of a DECISION message."""
+    """Encode the body of a DECISION message."""
     return bytes((decision.verdict,)) + decision.by.encode()
 
 
 def decode_decision(body: bytes) -> GroupDecision:
-    """A decision, or the gateway is at fault."""
+    """Decode the body of a DECISION message; raise MalformedFrame."""
     if not body or len(body) > 1 + MAX_NAME:
         raise MalformedFrame("a decision is one byte and a name", size=len(body))
     try:

@@ -1,8 +1,8 @@
-"""Bytes to frames, however the network cut them.
+"""Decoding of the hop protocol: bytes become frames, wherever the network cut the bytes.
 
-One decoder serves one direction of one channel. It undoes the shorthand of the peer's encoder, so
-that frames come out with absolute numbers. The peer may be hostile: what is not a frame raises a
-HopError, what is buffered is at most one incomplete frame, and after an error nothing more is read.
+One decoder serves one direction of one channel. It expands the shorthand of the peer's encoder, so
+that frames have absolute numbers. The peer may be hostile: bytes that are no frame raise a
+HopError, at most one incomplete frame is buffered, and after an error nothing more is read.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ ENDS_EARLY = "a message ends early"
 BEYOND_63_BITS = "a message counts beyond 63 bits"
 
 SCANNED = 32 * 1024
-"""Bytes of a bundle after which its frames are counted, so that the rest of one with too many is
-not read."""
+"""Bytes of a bundle after which its frames are counted, so that a bundle with too many is not read
+to its end."""
 
 
 class Decoder:
-    """Reads the frames of one direction of one channel.
+    """Decodes the frames of one direction of one channel.
 
-    `max_frame` is what we said we accept; it may change between two calls. Frames that stand before
-    an error in the same call are not returned: they were not acknowledged and will come again.
+    `max_frame` is the limit that we announced; it may change between two calls. Frames before an
+    error in the same call are not returned: they were not acknowledged and will come again.
     """
 
     __slots__ = (
@@ -63,22 +63,23 @@ class Decoder:
         self.begin()
 
     def begin(self, *, next_seq: int = 0, received: int = 0, delivered: int = 0) -> None:
-        """Take over what the handshake said: our received count, and the counts of the peer."""
+        """Start from the counts of the handshake: our received count, and the counts of the
+        peer."""
         self._next = next_seq
         self._received = received
         self._delivered = delivered
 
     @property
     def buffered(self) -> int:
-        """Bytes of an incomplete frame."""
+        """Bytes of an incomplete frame that wait for the rest."""
         return len(self._buffer) if self._buffer is not None else 0
 
     def decode(self, data: bytes | bytearray | memoryview) -> list[Frame]:
-        """Whichever of the following the mapping calls for."""
+        """Return the frames in `data` with `feed` or `decode_unit`, as the mapping requires."""
         return self.feed(data) if self._mapping.streamed else self.decode_unit(data)
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[Frame]:
-        """The frames that are complete with the next piece of a stream."""
+        """Return the frames that are complete with the next bytes of a stream; raise HopError."""
         frames: list[Frame] = []
         if self._closed is not None:
             return self._refuse()
@@ -100,7 +101,7 @@ class Decoder:
         return frames
 
     def decode_unit(self, data: bytes | bytearray | memoryview) -> list[Frame]:
-        """The frames of one datagram: a single one, or a bundle."""
+        """Return the frames of one datagram, a single frame or a bundle; raise HopError."""
         frames: list[Frame] = []
         if self._closed is not None:
             return self._refuse()
@@ -131,20 +132,21 @@ class Decoder:
             size = SCANNED if used else len(data)
 
     def _refuse(self) -> list[Frame]:
-        # A CLOSE is the last word: what a peer sends after it is of no interest, but no fault.
+        # "Closing": what follows a CLOSE is not read, and is no error of the peer.
         if isinstance(self._closed, Close):
             return []
         raise MalformedFrame("the channel has failed already")
 
     def _scan(self, data: bytes, pos: int, frames: list[Frame]) -> int:
-        """Read frames that have their length before them; returns where the first incomplete is."""
+        """Decode frames that are preceded by their lengths; return where the first incomplete one
+        starts."""
         size = len(data)
         most = self.max_frame
         ordered = self._mapping.ordered
         add = frames.append
         while pos < size:
-            # The length, and below the plainest messages, are read in place: this loop is what a
-            # busy channel spends its time in.
+            # The length, and below it the simplest messages, are read in place: a busy channel
+            # spends its time in this loop.
             start = pos + 1
             length = data[pos]
             if length >= 0x80:
@@ -206,11 +208,12 @@ class Decoder:
         elif type(frame) is Close:
             self._closed = frame
         elif type(frame) is Welcome:
-            # Messages may follow in the same piece, numbered by what this frame says.
+            # Messages may follow in the same bytes, numbered by the counts of this WELCOME.
             first = self._next if frame.resumed else 0
             self.begin(next_seq=first, received=frame.received, delivered=frame.received)
 
     def _message(self, flags: int, data: bytes, pos: int, end: int) -> MessageFrame:
+        # "Messages": bit 01 is reserved, and an error in version 1.
         if flags & layout.SEGMENT:
             raise MalformedFrame("a message is a segment, which version 1 does not have")
         seq, pos = self._sequence(flags, data, pos)
@@ -237,6 +240,7 @@ class Decoder:
         seq = self._next
         if numbered:
             seq, pos = read_varint(data, pos)
+        # "Frames and mappings": on an unordered mapping every number and key is absolute.
         elif not self._mapping.ordered:
             raise MalformedFrame("a message has no number on a mapping without order")
         if seq > MAX_VALUE:
@@ -296,7 +300,8 @@ class Decoder:
 
 
 def forward(last: int, step: int) -> int:
-    """The key that is `step` ahead on the same node: milliseconds, the counter in the low bits."""
+    """Return the key `step` ahead of `last` on the same node: milliseconds, with the counter in the
+    low bits (docs/hop-protocol.md, "Messages")."""
     ms = (last >> layout.TIME_SHIFT) + (step >> layout.FORWARD_BITS)
     counter = step & (layout.FORWARD_LIMIT - 1)
     return ms << layout.TIME_SHIFT | last & layout.NODE_MASK | counter

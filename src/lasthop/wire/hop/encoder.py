@@ -1,8 +1,8 @@
-"""Frames to bytes, in the shortest words that the channel's context allows.
+"""Encoding of the hop protocol: frames become bytes, as short as the channel's context allows.
 
-One encoder serves one direction of one channel. It remembers what it said last (a number, a key, an
-acknowledgement, topics) and leaves out what the peer's decoder can work out from that. Every frame
-is written with its length before it, as on a stream; `bundling` makes datagrams of them.
+One encoder serves one direction of one channel. It remembers what it sent last (a number, a key, an
+acknowledgement, topics) and leaves out what the peer's decoder can derive. Every frame is written
+with its length before it, as on a stream; `bundling` makes datagrams of them.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from lasthop.wire.hop.mapping import Mapping
 from lasthop.wire.varint import encode_varint
 
 NOTHING = -1
-"""As the next number or the last key: no number follows from it."""
+"""The next number or the last key on a mapping without order: nothing can be relative to it."""
 
 
 class Encoder:
-    """Writes frames for one direction of one channel.
+    """Encodes frames for one direction of one channel.
 
     `preferred` is the first type of the peer's accept list, which is left out of headers;
-    `max_frame` is what the peer said it accepts.
+    `max_frame` is the limit that the peer announced.
     """
 
     __slots__ = (
@@ -72,13 +72,13 @@ class Encoder:
         self.begin()
 
     def begin(self, *, next_seq: int = 0, received: int = 0, delivered: int = 0) -> None:
-        """Take over what the handshake said: the peer's received count, and our own counts."""
+        """Start from the counts of the handshake: the peer's received count, and our own counts."""
         self._next = next_seq if self._ordered else NOTHING
         self._received = received
         self._delivered = delivered
 
     def encode(self, frame: Frame, out: bytearray) -> None:
-        """Append `frame` to `out`. When it raises, neither `out` nor the context has changed."""
+        """Append `frame` to `out`; when this raises, neither `out` nor the context has changed."""
         if type(frame) is MessageFrame:
             self.encode_message(out, frame.seq, frame.key, frame.topic, frame.headers, frame.body)
         elif type(frame) is Ack:
@@ -95,7 +95,7 @@ class Encoder:
         headers: Headers | None = None,
         body: bytes = b"",
     ) -> None:
-        """Append a message without making a frame of it first."""
+        """Append a message to `out` without making a frame object first."""
         flags = layout.MESSAGE
         head = b""
         if seq is None:

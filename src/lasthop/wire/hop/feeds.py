@@ -1,7 +1,7 @@
-"""Ranked topics on the hop: the bodies of LOOK, REPORT and FEED messages.
+"""Ranked topics in the hop protocol: the bodies of LOOK, REPORT and FEED messages.
 
 They travel as the bodies of numbered messages, so that they come once and in order with the
-messages that they speak of. The bytes are described in docs/hop-protocol.md.
+messages that they are about. The bytes are described in docs/hop-protocol.md, "Ranked topics".
 """
 
 from __future__ import annotations
@@ -19,102 +19,105 @@ from lasthop.wire.hop.kinds import NUMBER, HopKind, read_numbers, read_text, wri
 from lasthop.wire.varint import encode_varint, read_varint
 
 MAX_KEYS: Final = 2**16
-"""Messages named in one body. A device that keeps more of them unread keeps too many."""
+"""The most messages that one body names. A device that keeps more of them unread keeps too many."""
 
 MAX_READS: Final = 4096
-"""Reads without contact in one report: years of them."""
+"""The most reads without contact in one report: enough for years."""
 
 
 class Why(IntEnum):
-    """Why a device forgets a message that it kept."""
+    """Why a device forgets a message of a ranked topic that it kept."""
 
     RANK = 0
-    """It is not worth showing any more; an application that has shown it may want to know."""
+    """The message's rank fell below what is shown; an application that has shown it may react."""
     ROOM = 1
-    """Something better needed its place; it is still there for a later read."""
+    """A message of higher rank needs the room; the gateway still has this one for a later read."""
     ENDED = 2
-    """The subscription has ended."""
+    """The subscription to the ranked topic has ended."""
 
 
 class Look(msgspec.Struct, frozen=True, gc=False):
-    """The user wants to see the best: READ(N, queue_size, client_events)."""
+    """The body of LOOK: the user asks for the best messages; READ(N, queue_size, client_events) in
+    the paper."""
 
     wanted: int | None = None
-    """N; None for as many as Max allows."""
+    """N, the number of messages wanted; None for as many as Max allows."""
     queue_size: int = 0
-    """Unread messages of the topic on the device, the N included."""
+    """The number of unread messages of the topic on the device, the N included."""
     held: tuple[int, ...] = ()
-    """Keys of the best of them, best first."""
+    """Keys of the best unread messages on the device, best first."""
 
 
 class OfflineReading(msgspec.Struct, frozen=True, gc=False):
-    """The user read without contact."""
+    """A read of a ranked topic that happened on the device without contact."""
 
     at: int
-    """Milliseconds since 1970, by the device's clock."""
+    """The time of the read by the device's clock, in milliseconds since 1970."""
     wanted: int | None
     keys: tuple[int, ...]
 
 
 class HeldItem(NamedTuple):
-    """A kept message as the device has it."""
+    """A message of a ranked topic that the device keeps, as the device has it."""
 
     key: int
     rank: float
     expires_at: int | None
-    """Milliseconds since 1970."""
+    """The message's deadline in milliseconds since 1970; None without one."""
 
 
 Inventory: TypeAlias = tuple[tuple[str, tuple[HeldItem, ...]], ...]
 
 
 class Report(msgspec.Struct, frozen=True, gc=False):
-    """What became of kept messages on the device."""
+    """The body of REPORT: what became of kept messages on the device."""
 
     reads: tuple[OfflineReading, ...] = ()
-    """Of the topic that the message names."""
+    """Reads without contact, all of the topic that the message names."""
     had: tuple[int, ...] = ()
-    """The application has had these."""
+    """Keys of messages that the application has received."""
     lapsed: tuple[int, ...] = ()
-    """Their time was up before anybody read them."""
+    """Keys of messages whose deadline passed before anybody read them."""
     unread: tuple[int, ...] = ()
-    """They were to be shown and nobody was there to see them: they are kept."""
+    """Keys of messages that were to be shown but stay unread and kept, because the reader no longer
+    waited."""
     held: Inventory | None = None
-    """Everything that is kept, by topic; said when a new numbering begins."""
+    """Everything that the device keeps, by topic; sent when a new epoch begins."""
 
 
 class ShowKept(NamedTuple):
-    """The application gets these now, best first."""
+    """The instruction of FEED to hand these messages to the application now, best first."""
 
     keys: tuple[int, ...]
 
 
 class Forget(NamedTuple):
-    """These are not kept any more."""
+    """The instruction of FEED to keep these messages no longer."""
 
     why: int
     keys: tuple[int, ...]
 
 
 class NewRank(NamedTuple):
-    """It is worth more, or less."""
+    """The instruction of FEED that gives a kept message another rank."""
 
     key: int
     rank: float
 
 
 class FeedTerms(NamedTuple):
-    """What the device has to know of a subscription when it is on its own."""
+    """The instruction of FEED that says what reads without contact need: the subscription's Max."""
 
     max: int | None
 
 
 class TopicWithdrawn(NamedTuple):
-    """Its publisher will send no more to this topic."""
+    """The instruction of FEED that says that the publisher has withdrawn the topic."""
 
 
 class FeedEnded(NamedTuple):
-    """The subscription has ended: nothing of the topic is kept."""
+    """The instruction of FEED that says that the subscription has ended: forget what is kept of the
+    topic."""
 
 
 Instruction: TypeAlias = ShowKept | Forget | NewRank | FeedTerms | TopicWithdrawn | FeedEnded
@@ -129,7 +132,7 @@ def _read_keys(data: bytes) -> tuple[int, ...]:
 
 
 def _write_optional(number: int | None) -> bytes:
-    """None is 0, everything else one more than it is."""
+    """Encode an optional number: None as 0, every other number as one more."""
     return encode_varint(0 if number is None else number + 1)
 
 
@@ -223,22 +226,22 @@ _REPORT = Table(
 
 
 def encode_look(look: Look) -> bytes:
-    """The body of a LOOK."""
+    """Encode the body of a LOOK message."""
     return _LOOK.write(look)
 
 
 def decode_look(body: bytes) -> Look:
-    """Read the body of a LOOK; raises MalformedFrame."""
+    """Decode the body of a LOOK message; raise MalformedFrame."""
     return Look(**_LOOK.read(body))
 
 
 def encode_report(report: Report) -> bytes:
-    """The body of a REPORT."""
+    """Encode the body of a REPORT message."""
     return _REPORT.write(report)
 
 
 def decode_report(body: bytes) -> Report:
-    """Read the body of a REPORT; raises MalformedFrame."""
+    """Decode the body of a REPORT message; raise MalformedFrame."""
     return Report(**_REPORT.read(body))
 
 
@@ -246,7 +249,7 @@ _SHOW, _FORGET, _RANK, _TERMS, _WITHDRAWN, _ENDED = range(1, 7)
 
 
 def encode_instructions(instructions: tuple[Instruction, ...]) -> bytes:
-    """The body of a FEED message."""
+    """Encode the body of a FEED message."""
     out = bytearray()
     for instruction in instructions:
         code, content = _instruction(instruction)
@@ -272,8 +275,8 @@ def _instruction(instruction: Instruction) -> tuple[int, bytes]:
 
 
 def decode_instructions(body: bytes) -> tuple[Instruction, ...]:
-    """Read the body of a FEED message; what a newer gateway says beside is skipped. Raises
-    MalformedFrame."""
+    """Decode the body of a FEED message, without the instructions that only a newer gateway knows;
+    raise MalformedFrame."""
     found: list[Instruction] = []
     pos = 0
     while pos < len(body):

@@ -1,8 +1,8 @@
-"""Tagged fields: the open-ended part of HELLO, WELCOME and a message's headers.
+"""Tagged fields: the extensible part of HELLO, WELCOME and a message's headers.
 
-A field is a tag byte, a length and a value. The tables at the end are those of the specification,
-row by row; a field at its default is not sent. Unknown tags below 0x80 are skipped, so that a newer
-peer can add to them.
+A field is a tag byte, a length and a value. The tables at the end are those of docs/hop-protocol.md
+("Handshake and persistence", "Messages"), row by row; a field at its default is not sent. Unknown
+tags below 0x80 are skipped, so that a newer peer can add fields.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ from lasthop.wire.hop.kinds import (
 from lasthop.wire.varint import encode_varint, read_varint
 
 CRITICAL = 0x80
-"""Tags from here on must be understood."""
+"""The first critical tag: an unknown tag from here on closes the channel as unsupported."""
 
 
 class Field(NamedTuple):
-    """One row of a table: its tag, the attribute it carries, the type, what its absence means."""
+    """One row of a table: its tag, the attribute it carries, the type, and the default that its
+    absence means."""
 
     tag: int
     name: str
@@ -42,7 +43,7 @@ class Field(NamedTuple):
 
 
 class Table:
-    """The fields of one kind of frame."""
+    """The fields of one type of frame, by tag."""
 
     __slots__ = ("_by_tag", "fields")
 
@@ -51,7 +52,8 @@ class Table:
         self._by_tag = {field.tag: field for field in fields}
 
     def write(self, value: Any, *, omit: str = "") -> bytes:
-        """Every attribute of `value` that is not at its default, except the one named by `omit`."""
+        """Encode every attribute of `value` that is not at its default, except the one named by
+        `omit`."""
         out = bytearray()
         for tag, name, kind, default in self.fields:
             item = getattr(value, name)
@@ -64,7 +66,7 @@ class Table:
         return bytes(out)
 
     def read(self, data: bytes) -> dict[str, Any]:
-        """The attributes found in `data`, which holds fields and nothing else."""
+        """Decode the fields that fill `data` into attributes by name; raise HopError."""
         found: dict[str, Any] = {}
         seen = 0
         pos = 0
@@ -84,7 +86,7 @@ class Table:
             elif tag >= CRITICAL:
                 raise UnsupportedFrame("an unknown field must be understood", tag=tag)
         if "individual" in found:
-            # Only now, because fields come in any order.
+            # The received count may come after this field, because fields come in any order.
             received = found.get("received", 0)
             found["individual"] = absolute_ranges(received, found["individual"])
         return found
@@ -112,7 +114,7 @@ HELLO = Table(
     Field(23, "assigned", NUMBER),
     Field(24, "storage", NUMBER),
     Field(25, "join", FLAG, False),
-    # Who does not know it would take the channel for the device's new one.
+    # Critical: a gateway that ignored this field would take the probe for the device's new channel.
     Field(0x81, "probe", FLAG, False),
 )
 

@@ -1,7 +1,7 @@
-"""What a device and the gateway say to each other: one value class a frame of the hop protocol.
+"""The frames of the hop protocol, one value class each.
 
-Frames are what the codec makes of bytes and what the rest of lasthop talks in; they hold absolute
-numbers, whatever shorthand the wire uses. The bytes of each are described in docs/hop-protocol.md.
+The codec makes frames of bytes, and the rest of lasthop works with frames; they hold absolute
+numbers, whatever shorthand the wire uses. Their bytes are described in docs/hop-protocol.md.
 """
 
 from __future__ import annotations
@@ -19,38 +19,43 @@ ERROR_TYPE: Final = "application/vnd.lasthop.error+json"
 """Content type of the answer that says why a device's message was refused."""
 
 ASKED_TYPE: Final = "application/vnd.lasthop.asked+json"
-"""Content type of the answer that says who was asked, to a device that gathers."""
+"""Content type of the answer to a device that gathers, which names the devices that were asked."""
 
 FEED_TYPE: Final = "application/vnd.lasthop.feed"
-"""Content type of what the gateway says about a ranked topic; on the hop its operation tells."""
+"""Content type of a FEED body outside the hop; on the hop its operation says what it is."""
 
 DECISION_TYPE: Final = "application/vnd.lasthop.decision"
-"""Content type of what was decided about a message for a group; on the hop its operation tells."""
+"""Content type of a DECISION body outside the hop; on the hop its operation says what it is."""
 
 DEFAULT_MAX_FRAME: Final = 2**20 + 2**10
-"""A body of 1 MiB, the gateway's own limit, and room for its headers."""
+"""The most bytes of a frame unless a peer says otherwise: a body of 1 MiB, the gateway's own limit,
+and room for headers."""
 
 MIN_MAX_FRAME: Final = 2**13
-"""The least limit that a peer may set: the largest ACK still fits."""
+"""The lowest limit of frames that a peer may set: the largest ACK still fits."""
 
 MAX_HANDSHAKE: Final = 2**14
-"""What a stranger may make us buffer: a token, an accept list and 256 ranges fit easily."""
+"""The most bytes of HELLO or WELCOME, which bounds what an unknown peer can make us buffer: a
+token, an accept list and 256 ranges fit easily."""
 
 MAX_RANGES: Final = 256
-"""With more gaps than this a sender does better to send again; bounds the work of one ACK."""
+"""The most ranges of one ACK; bounds its work. With more gaps a sender does better to send
+again."""
 
 MAX_TOPIC: Final = 512
-"""Bytes. A channel remembers up to 255 topics for its tokens: with this limit at most 128 KiB."""
+"""The most bytes of a topic. A channel remembers up to 255 topics for its tokens: with this limit
+at most 128 KiB."""
 
 MAX_LIST: Final = 64
-"""Entries of an accept list or of free headers."""
+"""The most entries of an accept list or of free headers."""
 
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 """Numbers as half-open ranges (start, stop), ascending, with gaps between them."""
 
 
 class CloseCode(IntEnum):
-    """Why a channel ends; docs/hop-protocol.md says whose fault each is and what to do then."""
+    """Why a channel ends; docs/hop-protocol.md, "Closing", says who is at fault and what to do
+    then."""
 
     BYE = 0
     MALFORMED = 1
@@ -68,7 +73,7 @@ class CloseCode(IntEnum):
 
 
 class Operation(IntEnum):
-    """What a message asks of its receiver."""
+    """What a message asks of its receiver (docs/hop-protocol.md, "Messages")."""
 
     DATA = 0
     SUBSCRIBE = 1
@@ -91,7 +96,7 @@ class Operation(IntEnum):
 
 
 class Feature(IntFlag):
-    """What a side understands beyond the core; WELCOME carries what both do."""
+    """Optional parts of the protocol that a side understands; WELCOME has those that both do."""
 
     NONE = 0
     BUNDLE = 1
@@ -107,18 +112,19 @@ ALL_FEATURES: Final = (
 
 
 class Credit(msgspec.Struct, frozen=True, gc=False):
-    """The window: how much the peer may have unacknowledged. No messages: pause."""
+    """A window: how much the peer may have unacknowledged. Zero messages means a pause."""
 
     messages: int
     bytes: int
 
 
 DEFAULT_WINDOW: Final = Credit(64, 2**20)
-"""For a peer that names none: a busy second on a mobile link, and one body of the largest size."""
+"""The window of a peer that names none: a busy second on a mobile link, and one body of the largest
+size."""
 
 
 class Hello(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """The device's first word: who it is, what it holds, what it can do."""
+    """The first frame of a device: its identity, the numbers that it holds, and its abilities."""
 
     app: str
     device: str
@@ -131,7 +137,8 @@ class Hello(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     delivered: int = 0
     individual: Ranges = ()
     dropped: Ranges = ()
-    """Numbers that were let go as too late, as far as the gateway may not know of them."""
+    """Numbers that the device dropped as too late and whose DROPPED the gateway may not have
+    received."""
     accept: tuple[str, ...] = ()
     time: int | None = None
     window: Credit | None = None
@@ -141,20 +148,21 @@ class Hello(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     network: str | None = None
     heartbeat: int | None = None
     assigned: int | None = None
-    """How many numbers the device has given out, if the gateway may not have all of them: what
-    it says in them it said before this HELLO."""
+    """How many numbers the device has assigned, if the gateway may lack some of them: their
+    messages were sent before this HELLO."""
     storage: int | None = None
-    """How many unread messages of a ranked topic the device keeps; None: as many as there are."""
+    """How many unread messages of one ranked topic the device keeps; None means no limit."""
     join: bool = False
-    """The channel is one more beside those that are open, and replaces none."""
+    """Whether this channel joins those that are open instead of replacing them."""
     probe: bool = False
-    """The channel is there to see how long it lives; it carries heartbeats and nothing else."""
+    """Whether this channel only tests how long it survives silence; it carries nothing but
+    heartbeats."""
     lowest: int = VERSION
     highest: int = VERSION
 
 
 class Welcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """The gateway's answer: the numbering that holds, and the terms of the channel."""
+    """The gateway's answer to HELLO: the epoch that applies, and the terms of the channel."""
 
     incarnation: bytes
     epoch: int
@@ -172,14 +180,15 @@ class Welcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     max_frame: int = DEFAULT_MAX_FRAME
     heartbeat: int | None = None
     found: int | None = None
-    """Seconds of silence that other devices have found to work on this network."""
+    """Seconds of silence that a connection survived on this network, as other devices found out."""
     joined: bool = False
-    """Nothing is sent again, and the other channels stay."""
+    """Whether `join` was granted: the other channels stay, and nothing is sent again."""
     version: int = VERSION
 
 
 class Close(msgspec.Struct, frozen=True, gc=False):
-    """The last word on a channel. `code` is a CloseCode, unless the peer is newer than we are."""
+    """The last frame on a channel. `code` is a CloseCode, or an unknown number from a newer
+    peer."""
 
     code: int
     retry_after_ms: int = 0
@@ -187,18 +196,19 @@ class Close(msgspec.Struct, frozen=True, gc=False):
 
 
 class Headers(msgspec.Struct, frozen=True, gc=False):
-    """What is said of a body. A message with nothing but defaults has None instead."""
+    """The headers of a message. A message with nothing but defaults has None instead."""
 
     content_type: str | None = None
-    """None: the type that the receiver likes best; see `accept`."""
+    """The content type; None means the type that the receiver prefers, see `accept`."""
     priority: int = DEFAULT_PRIORITY
     deliver_within: int | None = None
-    """Milliseconds from the key's time (without a key: from arrival) to deliver_before."""
+    """Milliseconds from the key's time (without a key: from arrival) until the delivery's
+    deadline."""
     in_reply_to: int | None = None
     reply_within: int | None = None
-    """Milliseconds from the key's time until an answer is of no more use."""
+    """Milliseconds from the key's time until which an answer is of use."""
     operation: int = 0
-    """An Operation, or a number that we do not know and answer with an error."""
+    """An Operation, or an unknown number, which is refused by an error reply."""
     handling: Handling = Handling.FOREGROUND
     reliability: Reliability = Reliability.EXACTLY_ONCE
     title: str | None = None
@@ -209,27 +219,30 @@ class Headers(msgspec.Struct, frozen=True, gc=False):
     extra: tuple[tuple[str, str], ...] = ()
     queue: str | None = None
     correlation: int | None = None
-    """In a request from a device: the key under which that device knows it; an answer echoes it."""
+    """In a request from a device: the key by which that device knows the request; an answer repeats
+    it."""
     keep: bool = False
-    """Of a ranked topic: not to be shown before a FEED message or a read without contact says
-    so."""
+    """Whether to keep a message of a ranked topic unseen until a FEED message or a read without
+    contact shows it."""
     answer: bool = False
-    """It answers a request that wanted one: whoever does not wait for it lets it go."""
+    """Whether the message answers a request; a device that no longer waits for the answer drops
+    it."""
     gather: bool = False
-    """Of a request: many may answer it, and its sender wants to know who was asked."""
+    """Whether many may answer this request and the sender wants to know which devices were
+    asked."""
     binding: Binding = Binding.NONE
-    """Of a group: not to be shown (ATOMIC), or not to be acted on (CLAIM), before a DECISION says
-    so."""
+    """How a message binds a group: not to be shown (ATOMIC), or not to be acted on (CLAIM), before
+    a DECISION says so."""
     group: str | None = None
-    """The group that it was sent to."""
+    """The group that the message was sent to."""
     ahead: int | None = None
-    """The body came ahead in pieces, so many bytes, under the message's key."""
+    """The size of the body in bytes, which came ahead in pieces under the message's key."""
     pull: int | None = None
-    """The body, so many bytes, stays with the gateway until a PULL asks for it."""
+    """The size of the body in bytes, which stays with the gateway until a PULL asks for it."""
     stream: bool = False
-    """The message opens a stream, whose pieces have its key."""
+    """Whether the message opens a stream, whose pieces have the message's key."""
     tolerance: int | None = None
-    """Milliseconds that a message of a device may wait for a better link or moment."""
+    """Milliseconds that a message from a device may wait for a better link or moment."""
 
 
 HEADER_TAGS: Final = (
@@ -259,12 +272,13 @@ HEADER_TAGS: Final = (
     (25, "stream", "MARK"),
     (26, "tolerance", "NUMBER"),
 )
-"""The row of each header in the specification: its tag, its name, and the type of its value, which
-is a name in `wire.hop.kinds`. A header at its default is not sent."""
+"""The row of each header in docs/hop-protocol.md: its tag, its name and the type of its value,
+which is a name in `wire.hop.kinds`. A header at its default is not sent."""
 
 
 class MessageFrame(msgspec.Struct, frozen=True, gc=False):
-    """A message on the hop. Without `seq` it is best effort: not numbered, not acknowledged."""
+    """A message on the hop. Without `seq` the message is best effort: not numbered, not
+    acknowledged."""
 
     seq: int | None
     key: int | None
@@ -274,7 +288,8 @@ class MessageFrame(msgspec.Struct, frozen=True, gc=False):
 
 
 class Ack(msgspec.Struct, frozen=True, gc=False):
-    """How far numbers have come, as absolute counts, and what arrived beyond a gap."""
+    """An acknowledgement: received and delivered as absolute counts, and the ranges received beyond
+    a gap."""
 
     received: int
     delivered: int
@@ -282,34 +297,35 @@ class Ack(msgspec.Struct, frozen=True, gc=False):
 
 
 class Skip(msgspec.Struct, frozen=True, gc=False):
-    """These numbers are closed: their messages expired or were cancelled in flight."""
+    """Closes numbers whose messages expired or were cancelled in flight."""
 
     first: int
     count: int = 1
 
 
 class Dropped(msgspec.Struct, frozen=True, gc=False):
-    """The application will never have these numbers: they came, or came to their turn, too late.
+    """Says that the application will never get these numbers: they arrived, or their turn came, too
+    late.
 
-    Said before the acknowledgement that covers them.
+    A DROPPED precedes the acknowledgement that covers its numbers.
     """
 
     ranges: Ranges
 
 
 class Piece(msgspec.Struct, frozen=True, gc=False):
-    """Some bytes of a transfer. Without any it asks how far the receiver is."""
+    """Some bytes of a transfer. A piece without bytes asks how far the receiver is."""
 
     transfer: int
-    """The key of the message whose body it is, or that opened the stream."""
+    """The key of the message whose body this is, or of the message that opened the stream."""
     offset: int
     body: bytes = b""
     stream: bool = False
 
 
 class Taken(msgspec.Struct, frozen=True, gc=False):
-    """The receiver of a transfer has every byte below `offset`, durably, and takes those below
-    `limit`."""
+    """Says that the receiver of a transfer has every byte below `offset`, durably, and accepts
+    those below `limit`."""
 
     transfer: int
     offset: int
@@ -317,16 +333,16 @@ class Taken(msgspec.Struct, frozen=True, gc=False):
 
 
 class EndStatus(IntEnum):
-    """How a transfer ends, and who says so."""
+    """How a transfer ends, and which side says so."""
 
     COMPLETE = 0
-    """The sender: there are `size` bytes, with this checksum."""
+    """From the sender: the transfer is complete, with `size` bytes and this checksum."""
     ABORTED = 1
-    """The sender: there will be no more."""
+    """From the sender: no more bytes will come."""
     STOPPED = 2
-    """The receiver: it wants no more. The sender answers with its own end."""
+    """From the receiver: it wants no more bytes. The sender answers with its own end."""
     CONFIRMED = 3
-    """The receiver: it is over, and the sender may forget it."""
+    """From the receiver: the transfer is over, and the sender may forget it."""
 
 
 class Ending(msgspec.Struct, frozen=True, gc=False):
@@ -336,27 +352,27 @@ class Ending(msgspec.Struct, frozen=True, gc=False):
     status: int
     size: int = 0
     checksum: int = 0
-    """CRC-32 of all bytes, as zlib computes it."""
+    """CRC-32 of all bytes of the transfer, as zlib computes it."""
     reason: str = ""
     stream: bool = False
 
 
 class Ping(msgspec.Struct, frozen=True, gc=False):
-    """Are you there?"""
+    """The device's question whether the gateway still answers on this channel."""
 
 
 class Pong(msgspec.Struct, frozen=True, gc=False):
-    """I am."""
+    """The answer to a PING."""
 
 
 class Wanted(msgspec.Struct, frozen=True, gc=False):
-    """The device would do well to open one of these links, the best first: messages wait for it."""
+    """Asks the device to open one of these links, the best first, because messages wait for it."""
 
     links: tuple[str, ...]
 
 
 class Time(msgspec.Struct, frozen=True, gc=False):
-    """The sender's clock, and what it believes the receiver's to be, in milliseconds."""
+    """The sender's clock, and its estimate of the receiver's clock, in milliseconds."""
 
     own: int
     peer: int

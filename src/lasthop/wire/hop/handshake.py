@@ -1,8 +1,8 @@
 """The first round trip of a channel: HELLO, and WELCOME or CLOSE.
 
-A channel's phase is its type. The device starts with `Dialing`, the gateway with `Waiting`; both
-end in an `Open` connection or are closed. Whether the session's numbering goes on is decided
-between the two, with `persistence`.
+The type of the object is the channel's phase. The device starts with `Dialing`, the gateway with
+`Waiting`; both end in an `Open` connection or are closed. Between the two, `persistence` decides
+whether the session's numbering continues.
 """
 
 from __future__ import annotations
@@ -35,14 +35,15 @@ from lasthop.wire.hop.mapping import Mapping
 from lasthop.wire.hop.roundtrip import RoundTrip
 
 WAIT_FOR_HELLO = 10 * SECOND
-"""Strangers hold a socket of ours for no longer; a HELLO is one packet."""
+"""How long an unknown peer may hold a socket of the gateway; a HELLO is one packet."""
 
 WAIT_FOR_WELCOME = 30 * SECOND
-"""The gateway may have to make a new epoch durable, on the far side of a satellite."""
+"""How long a device waits: the gateway may have to make a new epoch durable, on the far side of a
+satellite."""
 
 
 class Opened(NamedTuple):
-    """The handshake is over; `frames` came behind the WELCOME."""
+    """The result of a handshake on the device; `frames` came behind the WELCOME."""
 
     connection: Open
     welcome: Welcome
@@ -50,7 +51,8 @@ class Opened(NamedTuple):
 
 
 class _Handshake:
-    """What both sides have before there is a connection."""
+    """What both sides have before there is a connection: codec, deadline and the reason of the
+    end."""
 
     __slots__ = ("_deadline", "_decoder", "_encoder", "_mapping", "_units", "closed", "error")
 
@@ -65,25 +67,25 @@ class _Handshake:
 
     @property
     def max_unit(self) -> int:
-        """Bytes of a unit that the peer may send."""
+        """The most bytes of a unit that the peer may send."""
         return self._decoder.max_frame
 
     def data_to_send(self) -> list[bytes]:
-        """What to write now, unit by unit; it is handed out once."""
+        """Return the units to write now; each is returned once."""
         return self._units.take()
 
     def next_timeout(self) -> Micros | None:
-        """When to call `timeout`."""
+        """Return when to call `timeout`; None once the handshake is closed."""
         return None if self.closed is not None else self._deadline
 
     def timeout(self, now: Micros) -> None:
-        """Time has passed: give up if it was too much."""
+        """Close the channel if the handshake has taken too long."""
         due = self.next_timeout()
         if due is not None and now >= due:
             self.close(Close(CloseCode.TIMEOUT, 0, "the handshake took too long"))
 
     def close(self, close: Close) -> None:
-        """Say the last word."""
+        """Queue a CLOSE for the peer and end the channel."""
         if self.closed is None:
             self._units.add(close)
             self.closed = close
@@ -97,7 +99,7 @@ class _Handshake:
 
 
 class Dialing(_Handshake):
-    """The device has dialled: its HELLO is on the way."""
+    """The device's handshake: its HELLO is sent, and WELCOME is awaited."""
 
     __slots__ = ("_hello", "_roundtrip")
 
@@ -108,16 +110,17 @@ class Dialing(_Handshake):
             hello, time=self._roundtrip.own_time(now), features=ALL_FEATURES
         )
         self._units.add(self._hello)
-        # Messages may follow the WELCOME at once, numbered from here if it resumes.
+        # Messages may follow the WELCOME at once, numbered from here if the WELCOME resumes.
         self._decoder.begin(next_seq=hello.received)
 
     @property
     def hello(self) -> Hello:
-        """What was claimed; `persistence.accept` compares it with the WELCOME."""
+        """The HELLO that was sent; `persistence.accept` compares it with the WELCOME."""
         return self._hello
 
     def receive(self, data: bytes | bytearray | memoryview, now: Micros) -> Opened | None:
-        """Take in what arrived. None: not yet, or `closed`."""
+        """Take in bytes; return the open connection once the WELCOME is here. None: not yet, or
+        `closed`."""
         if self.closed is not None:
             return None
         try:
@@ -160,7 +163,7 @@ class Dialing(_Handshake):
 
 
 class Waiting(_Handshake):
-    """Somebody has dialled the gateway, and may say who it is."""
+    """The gateway's handshake: a peer has connected, and its HELLO is awaited."""
 
     __slots__ = ("_hello", "_roundtrip")
 
@@ -170,11 +173,12 @@ class Waiting(_Handshake):
         self._hello: Hello | None = None
 
     def next_timeout(self) -> Micros | None:
-        """When to call `timeout`: not once the HELLO is here and the gateway is thinking."""
+        """Return when to call `timeout`; None once the HELLO is here, while the gateway works on
+        its answer."""
         return None if self._hello is not None else super().next_timeout()
 
     def receive(self, data: bytes | bytearray | memoryview, now: Micros) -> Hello | None:
-        """Take in what arrived. Returns the HELLO when it is complete, to be answered."""
+        """Take in bytes; return the HELLO, which is to be answered, when it is complete."""
         if self.closed is not None:
             return None
         said = None
@@ -195,7 +199,7 @@ class Waiting(_Handshake):
         return said if self.closed is None else None
 
     def welcome(self, welcome: Welcome, now: Micros) -> Open:
-        """Answer the HELLO. Times and common features are filled in."""
+        """Answer the HELLO and return the open connection; fills in times and common features."""
         hello = self._hello
         if hello is None:
             raise ValueError("there is no HELLO to answer")
@@ -222,11 +226,11 @@ class Waiting(_Handshake):
             features=features,
             peer_window=hello.window or DEFAULT_WINDOW,
         )
-        # The device may have hung up while the gateway was thinking: then nothing is sent.
+        # The device may have closed the channel meanwhile: then nothing is sent.
         connection.closed = self.closed
         connection.send((welcome,), now)
         self._roundtrip.ask()
-        # Only now: the handshake has a limit of its own.
+        # Set only now: WELCOME itself has the limit of the handshake.
         self._encoder.max_frame = hello.max_frame
         self._encoder.preferred = preferred(hello.accept)
         return connection

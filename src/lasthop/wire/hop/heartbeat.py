@@ -1,9 +1,9 @@
-"""Is the other end still there? Who pings, when, and when to give a channel up.
+"""The heartbeat of a channel: who pings, when, and when the channel counts as dead.
 
-The device asks when a channel has been idle, because only the device can bring a channel back, and
+The device pings when a channel has been idle, because only the device can bring a channel back, and
 because its packets keep the entry in the operator's address translator alive. The gateway only
-listens, and gives up after two and a half intervals in which nothing arrived; the device when its
-question is not answered in time.
+listens, and gives up after 2.5 intervals in which nothing arrived; the device when its ping is not
+answered in time (docs/hop-protocol.md, "Heartbeat").
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from typing import Protocol
 from lasthop.clock import SECOND, Micros
 
 DEFAULT_INTERVAL = 240 * SECOND
-"""Below the five minutes after which the more impatient address translators forget a connection;
-what a network really allows is learned."""
+"""The interval that a device starts with: below the five minutes after which the more impatient
+address translators forget a connection. What a network really allows is learned."""
 
 
 PATIENCE = 60 * SECOND
-"""An answer that takes longer will not come: intervals may be an hour, and a device that waited for
-as long would be out of reach meanwhile. A minute is generous for the slowest bearers."""
+"""The longest wait for an answer to a ping: intervals may be an hour, and a device that waited as
+long would be out of reach meanwhile. A minute is generous for the slowest bearers."""
 
 
 ANSWERED = "the heartbeat was answered"
-"""The last word on a channel that was opened to see whether it would be."""
+"""The reason in the CLOSE of a probe channel whose ping was answered."""
 
 UNHEARD = "nothing was heard for too long"
-"""The last word of whoever gives a silent channel up."""
+"""The reason in the CLOSE of a channel that was silent for too long."""
 
 
 class Beat(Enum):
-    """What the time calls for."""
+    """What a heartbeat asks for at this time: nothing, a ping, or the end of the channel."""
 
     QUIET = "quiet"
     PING = "ping"
@@ -42,30 +42,30 @@ class Heartbeat(Protocol):
     """The idle timing of one channel, on either side."""
 
     interval: Micros
-    """May be changed at any time, as it is learned."""
+    """The interval of silence before a ping; may be changed at any time, as it is learned."""
 
     def on_received(self, now: Micros) -> Micros | None:
-        """Something arrived. Returns how long a ping has been waiting, if one was."""
+        """Note that bytes arrived; return how long a ping has waited for an answer, or None."""
         ...
 
     def on_sent(self, now: Micros) -> None:
-        """Something was sent."""
+        """Note that bytes were sent on the channel."""
         ...
 
     def next_due(self) -> Micros:
-        """When to ask `check` again."""
+        """Return when `check` has to be called again."""
         ...
 
     def check(self, now: Micros) -> Beat:
-        """What to do now. After PING the caller sends one."""
+        """Return what to do now; after PING the caller sends a PING."""
         ...
 
 
 class Pinging:
-    """The device's side: asks after an interval without traffic in either direction.
+    """The device's side: pings after an interval without traffic in either direction.
 
-    Traffic in one direction alone does not do: silence from the device would look like death to the
-    gateway, and silence from the gateway may be a link that only works one way.
+    Traffic in one direction alone is not enough: silence from the device would look like death to
+    the gateway, and silence from the gateway may be a link that only works one way.
     """
 
     __slots__ = ("_pinged", "_received", "_sent", "interval")
@@ -105,7 +105,7 @@ class Pinging:
 
 
 class Listening:
-    """The gateway's side: never asks, gives up after two and a half silent intervals."""
+    """The gateway's side: never pings, and gives up after 2.5 silent intervals."""
 
     __slots__ = ("_received", "interval")
 
@@ -118,7 +118,7 @@ class Listening:
         return None
 
     def on_sent(self, now: Micros) -> None:
-        """What we send says nothing of the device."""
+        """Ignore what the gateway sends: it says nothing about the device."""
 
     def next_due(self) -> Micros:
         return self._received + self.interval * 5 // 2

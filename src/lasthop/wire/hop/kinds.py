@@ -1,6 +1,6 @@
-"""The types of value that a field can have, each with its way onto the wire and back.
+"""The types of value that a field can have, each with its encoder and decoder.
 
-Writers complain to their caller with ValueError; readers blame the peer with MalformedFrame.
+Encoders raise ValueError to their caller; decoders raise MalformedFrame, which is the peer's error.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from lasthop.wire.varint import MAX_VALUE, encode_varint, read_varint
 
 
 class HopKind(NamedTuple):
-    """How a type of value is written to and read from the bytes of a field."""
+    """The encoder and decoder of one type of field value."""
 
     write: Callable[[Any], bytes]
     read: Callable[[bytes], Any]
 
 
 def write_text(text: str) -> bytes:
-    """A length and UTF-8."""
+    """Encode a text as its length in bytes and UTF-8."""
     content = text.encode()
     return encode_varint(len(content)) + content
 
 
 def read_text(data: bytes, pos: int) -> tuple[str, int]:
-    """The text whose length starts at `pos`, and the position behind it."""
+    """Decode the text whose length starts at `pos`; return it and the position behind it."""
     length, start = read_varint(data, pos)
     end = start + length
     if end > len(data):
@@ -39,7 +39,7 @@ def read_text(data: bytes, pos: int) -> tuple[str, int]:
 
 
 def decode_text(content: bytes) -> str:
-    """UTF-8, or the peer is at fault."""
+    """Decode UTF-8; raise MalformedFrame when the bytes are not UTF-8."""
     try:
         return content.decode()
     except UnicodeDecodeError:
@@ -47,7 +47,7 @@ def decode_text(content: bytes) -> str:
 
 
 def write_ranges(received: int, ranges: Ranges) -> bytes:
-    """Pairs (gap, run), the first gap counted from `received`."""
+    """Encode ranges as pairs (gap, run), the first gap counted from `received`."""
     if len(ranges) > MAX_RANGES:
         raise ValueError(f"at most {MAX_RANGES} ranges are acknowledged at once")
     out = bytearray()
@@ -62,7 +62,8 @@ def write_ranges(received: int, ranges: Ranges) -> bytes:
 
 
 def absolute_ranges(received: int, numbers: list[int]) -> Ranges:
-    """Turn pairs (gap, run), the first gap counted from `received`, into ranges (start, stop)."""
+    """Turn pairs (gap, run), the first gap counted from `received`, into ranges (start, stop);
+    raise MalformedFrame."""
     if len(numbers) % 2:
         raise MalformedFrame("an individual acknowledgement has a gap without a run")
     ranges = []
@@ -78,7 +79,7 @@ def absolute_ranges(received: int, numbers: list[int]) -> Ranges:
 
 
 def read_numbers(data: bytes, most: int) -> list[int]:
-    """The numbers that fill `data`, not more than `most`."""
+    """Decode the numbers that fill `data`; raise MalformedFrame for more than `most`."""
     numbers: list[int] = []
     pos = 0
     while pos < len(data):
@@ -90,7 +91,8 @@ def read_numbers(data: bytes, most: int) -> list[int]:
 
 
 def read_gaps(data: bytes) -> list[int]:
-    """Pairs (gap, run) as they stand; what they mean depends on a count beside them."""
+    """Decode pairs (gap, run) without resolving them, which takes the received count beside
+    them."""
     return read_numbers(data, 2 * MAX_RANGES)
 
 
@@ -214,7 +216,8 @@ NUMBERS = HopKind(
 )
 FRAME_SIZE = HopKind(encode_varint, _read_frame_size)
 GAPS = HopKind(lambda _: b"", read_gaps)
-"""Individual acknowledgements; the table writes them, since they depend on the received count."""
+"""Individual acknowledgements; `Table.write` encodes them, since they depend on the received
+count."""
 PRIORITY = _octet("priority", 9)
 OPERATION = _octet("operation", 255)
 HANDLING = _octet("handling", 3, Handling)

@@ -1,4 +1,4 @@
-"""The numbers of the hop protocol's first byte, as the tables of docs/hop-protocol.md have them."""
+"""The type bytes and flags of the hop protocol, as the tables of docs/hop-protocol.md have them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Final
 from lasthop.message import COUNTER_BITS, KEY_TIME_SHIFT, NODE_BITS
 
 BUNDLE: Final = 0x00
-"""Opens a datagram that holds several frames; never a frame itself."""
+"""The mark of a datagram that holds several frames; never the type of a frame."""
 
 MOST_BUNDLED: Final = 2048
-"""Frames of one bundle, twice what fits a window. They are dealt with together, and nobody else is
-served meanwhile: the smallest message takes some ten microseconds."""
+"""The most frames of one bundle, twice what fits a window. They are handled together, and no other
+channel is served meanwhile: the smallest message takes some ten microseconds."""
 
 PING: Final = 0x01
 PONG: Final = 0x02
@@ -19,7 +19,7 @@ TIME: Final = 0x03
 WANTED: Final = 0x04
 
 CRITICAL: Final = 0x40
-"""Control frames from here on must be understood."""
+"""The first critical type of control frames: unknown types from here on close the channel."""
 
 HELLO: Final = 0x40
 WELCOME: Final = 0x41
@@ -34,7 +34,7 @@ TAKEN: Final = 0x49
 ENDING: Final = 0x4A
 
 MESSAGE: Final = 0x80
-"""Types from here on are messages; the rest of the byte is flags."""
+"""The first type byte of messages; the low seven bits are flags."""
 
 NUMBERED: Final = 0x40
 KEY_BITS: Final = 0x30
@@ -48,8 +48,8 @@ UNSEQUENCED: Final = 0x02
 SEGMENT: Final = 0x01
 
 FORWARD_BITS: Final = 6
-"""Bits of counter in a key that is sent as a step forward: with a gap of 32 seconds it still takes
-three bytes, and a gateway that accepts 64 messages a millisecond still profits."""
+"""Bits of the counter in a key that is sent as a step forward: with a gap of 32 seconds the step
+still takes three bytes, and a gateway that accepts 64 messages a millisecond still profits."""
 
 FORWARD_LIMIT: Final = 1 << FORWARD_BITS
 NODE_MASK: Final = ((1 << NODE_BITS) - 1) << COUNTER_BITS
@@ -57,4 +57,4 @@ COUNTER_MASK: Final = (1 << COUNTER_BITS) - 1
 TIME_SHIFT: Final = KEY_TIME_SHIFT
 
 MAX_TOKEN: Final = 255
-"""Topics that a channel gives a token, in each direction; what comes later is spelt out."""
+"""The most topics that a channel gives a token, in each direction; later topics are spelt out."""

@@ -6,17 +6,17 @@ from enum import Enum
 
 
 class Mapping(Enum):
-    """How frames lie on a transport."""
+    """How frames are carried by a transport (docs/hop-protocol.md, "Frames and mappings")."""
 
     STREAM = "stream"
     """Ordered bytes (TCP, TLS): every frame is preceded by its length."""
 
     DATAGRAM = "datagram"
-    """Ordered, lossless messages (WebSocket, SOCK_SEQPACKET): a frame or a bundle each."""
+    """Ordered messages without loss (WebSocket, SOCK_SEQPACKET): each is a frame or a bundle."""
 
     UNORDERED = "unordered"
     """Messages that may overtake one another or get lost (parallel HTTP requests, SMS): nothing is
-    said relative to what went before."""
+    relative to an earlier message."""
 
     @property
     def ordered(self) -> bool:

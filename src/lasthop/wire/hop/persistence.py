@@ -1,9 +1,10 @@
-"""Does the numbering go on? What each side makes of the other's half of a handshake.
+"""Whether a session's numbering continues: what each side concludes from the other's half of a
+handshake.
 
 A session outlives its channels. When a device comes back, the gateway compares what the HELLO
 claims with what the store knows: either the numbering continues and only what is missing is sent,
 or a new epoch begins and both sides count from 0. The device then compares the WELCOME with what it
-holds. Both are pure functions of durable facts.
+holds. Both are pure functions of durable facts (docs/hop-protocol.md, "Handshake and persistence").
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from lasthop.wire.hop.frames import Ack, Hello, Ranges, Welcome
 
 
 class Numbering(msgspec.Struct, frozen=True, gc=False):
-    """An epoch in which the gateway has received so many of the device's messages."""
+    """An epoch, and how many of the device's messages the gateway has received in it."""
 
     incarnation: bytes
     epoch: int
@@ -23,33 +24,35 @@ class Numbering(msgspec.Struct, frozen=True, gc=False):
 
 
 HISTORY = 4
-"""Earlier epochs that the gateway remembers. A device claims the last one whose WELCOME reached it;
-with several dials under way at once that need not be the latest."""
+"""The number of earlier epochs that the gateway remembers. A device claims the last one whose
+WELCOME reached it; with several dials under way at once that need not be the latest."""
 
 
 class GatewaySession(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """What the store knows of a session when its device says HELLO."""
+    """What the gateway's store knows of a session when its device sends HELLO."""
 
     current: Numbering
     """The numbering in force; its incarnation is that of the store."""
     assigned: int = 0
-    """How many numbers were ever given out towards the device."""
+    """How many numbers were ever assigned to messages for the device."""
     acknowledged: int = 0
-    """How many of them the device has acknowledged as received, consecutively."""
+    """How many of these numbers the device has acknowledged as received, consecutively."""
     previous: tuple[Numbering, ...] = ()
     """Earlier numberings that the device may still claim, latest first."""
 
 
 class ResumeNumbering(msgspec.Struct, frozen=True, gc=False):
-    """The numbering goes on: believe `ack`, then send what it leaves unacknowledged."""
+    """The gateway's answer that the numbering continues: apply `ack`, then send what it leaves
+    unacknowledged."""
 
     ack: Ack
     closed: int
-    """For the WELCOME: the device shall not wait for numbers below, which it acknowledged once."""
+    """For the WELCOME: the device need not wait for numbers below this count, which it acknowledged
+    once."""
 
 
 class NewEpoch(msgspec.Struct, frozen=True, gc=False):
-    """Both directions start at 0.
+    """The gateway's answer that a new epoch begins: both directions start at 0.
 
     `current` and `previous` are durable before WELCOME leaves, and channels of an older epoch are
     closed as replaced, so that `superseded` stays true.
@@ -58,13 +61,15 @@ class NewEpoch(msgspec.Struct, frozen=True, gc=False):
     current: Numbering
     previous: tuple[Numbering, ...]
     superseded: int | None
-    """How many of the device's messages of the epoch it claimed the gateway holds, if it knows."""
+    """How many of the device's messages of the claimed epoch the gateway holds; None if that epoch
+    is unknown."""
     offered_before: bool = False
-    """The epoch began with an earlier WELCOME, which got lost: there is nothing new to commit."""
+    """Whether the epoch began with an earlier WELCOME that was lost, so that there is nothing to
+    commit."""
 
 
 def answer(session: GatewaySession, hello: Hello) -> ResumeNumbering | NewEpoch:
-    """What the gateway makes of a HELLO."""
+    """Decide at the gateway whether a HELLO resumes the numbering or starts a new epoch."""
     if hello.delivered > hello.received:
         raise OutOfOrder(
             "a HELLO has more delivered than received",
@@ -74,20 +79,20 @@ def answer(session: GatewaySession, hello: Hello) -> ResumeNumbering | NewEpoch:
     current = session.current
     claimed = _claimed(session, hello)
     if claimed is current and _highest(hello) <= session.assigned:
-        # The claim may be below what was acknowledged once: an acknowledgement has overtaken this
-        # HELLO on another channel, or the device is an older copy of itself. Either way the
-        # messages are gone, and `closed` says so.
+        # The claim may be below what was acknowledged once: an acknowledgement overtook this HELLO
+        # on another channel, or the device was restored from an older copy. Either way the messages
+        # are gone, and `closed` says so.
         ack = Ack(hello.received, hello.delivered, hello.individual)
         return ResumeNumbering(ack, session.acknowledged)
     unused = session.acknowledged == 0 and current.received == 0
     superseded = claimed.received if claimed is not None else None
     if unused and claimed is not None and claimed is not current:
-        # Nothing has happened in the current epoch that the device would have to know of, so lost
-        # WELCOMEs do not pile up epochs until the claimed one is forgotten.
+        # Nothing has happened in the current epoch that the device has to know, so lost WELCOMEs do
+        # not add epochs until the claimed one is forgotten.
         return NewEpoch(current, session.previous, superseded, offered_before=True)
     known = [claimed, None if unused else current, *session.previous]
     history = tuple(dict.fromkeys(numbering for numbering in known if numbering is not None))
-    # Beyond the claimed epoch as well: it may be from a life of the store that a copy undid.
+    # Beyond the claimed epoch too: it may belong to a store that was replaced by an older copy.
     new = Numbering(current.incarnation, max(current.epoch, hello.epoch or 0) + 1)
     return NewEpoch(new, history[:HISTORY], superseded)
 
@@ -104,18 +109,19 @@ def _highest(hello: Hello) -> int:
 
 
 class StoredSession(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """What the device's own store knows of its session. Without an epoch it never had one."""
+    """What the device's own store knows of its session; the epoch is None before the first
+    WELCOME."""
 
     incarnation: bytes | None = None
     epoch: int | None = None
     assigned: int = 0
-    """How many numbers were ever given out towards the gateway."""
+    """How many numbers were ever assigned to messages for the gateway."""
     received: int = 0
     delivered: int = 0
     individual: Ranges = ()
 
     def claim(self, hello: Hello) -> Hello:
-        """`hello` with what this session can say of itself."""
+        """Return `hello` with the epoch and counts of this session."""
         if self.epoch is None:
             return hello
         return msgspec.structs.replace(
@@ -129,14 +135,16 @@ class StoredSession(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Continue(msgspec.Struct, frozen=True, gc=False):
-    """The numbering goes on: believe `ack`, send the rest again, await nothing below `closed`."""
+    """The device's conclusion that the numbering continues: apply `ack`, send the rest again, wait
+    for nothing below `closed`."""
 
     ack: Ack
     closed: int
 
 
 class StartOver(msgspec.Struct, frozen=True, gc=False):
-    """Forget all counts and number the outbox from 0, without what the gateway holds already.
+    """The device's conclusion that a new epoch begins: reset all counts, and number the outbox from
+    0 without the messages that the gateway holds already.
 
     The new epoch is durable before anything is sent or acknowledged in it.
     """
@@ -144,19 +152,21 @@ class StartOver(msgspec.Struct, frozen=True, gc=False):
     incarnation: bytes
     epoch: int
     drop_below: int
-    """Messages with old numbers below are the gateway's now."""
+    """Messages with old numbers below this count are held by the gateway and leave the outbox."""
 
 
 class Redial(msgspec.Struct, frozen=True, gc=False):
-    """This channel is of no use: close it and dial again, with other claims than before."""
+    """The device's conclusion that this channel is of no use: close it and dial again with other
+    claims."""
 
     forget: bool
-    """Without any claim: the gateway has numbers that this device does not remember using, so that
-    new messages under them would be taken for duplicates."""
+    """Whether to dial without any claim: the gateway has numbers that this device does not remember
+    using, so new messages under them would be taken for duplicates."""
 
 
 def accept(session: StoredSession, hello: Hello, welcome: Welcome) -> Continue | StartOver | Redial:
-    """What the device makes of the WELCOME to its `hello`; `session` is as it is now."""
+    """Decide at the device what the WELCOME to its `hello` means; `session` is the present
+    state."""
     claimed = (hello.incarnation, hello.epoch)
     offered = (welcome.incarnation, welcome.epoch)
     if welcome.resumed != (claimed == offered):
@@ -175,7 +185,7 @@ def accept(session: StoredSession, hello: Hello, welcome: Welcome) -> Continue |
         ack = Ack(welcome.received, welcome.received, welcome.individual)
         return Continue(ack, welcome.closed)
     superseded = welcome.superseded or 0
-    # A count beyond what we ever assigned is of another life of this device and says nothing of
-    # our outbox; keys tell the gateway what it has already.
+    # A count beyond what we ever assigned belongs to an earlier state of this device and says
+    # nothing of our outbox; by their keys the gateway recognises the messages that it has.
     drop_below = superseded if superseded <= session.assigned else 0
     return StartOver(welcome.incarnation, welcome.epoch, drop_below)

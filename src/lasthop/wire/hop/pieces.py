@@ -1,7 +1,7 @@
-"""Units that are longer than a packet, cut and joined.
+"""Units that are longer than a packet, cut into pieces and joined again.
 
-A unit that fits is a packet as it is. A longer one goes in pieces: a mark, which is no frame type,
-and a part of the unit.
+A unit that fits is one packet. A longer one goes in pieces: a mark, which is no frame type, and a
+part of the unit (docs/hop-protocol.md, "SOCK_SEQPACKET").
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from lasthop.errors import FrameTooLarge, MalformedFrame
 MORE = 0x7F
 """The mark of a piece that others follow."""
 LAST = 0x7E
-"""The mark of the last piece."""
+"""The mark of the last piece of a unit."""
 
 SMALLEST = 48
-"""Bytes: the least that Bluetooth's L2CAP allows as the size of a packet."""
+"""The smallest packet in bytes that Bluetooth's L2CAP allows."""
 
 
 def cut(unit: bytes, size: int) -> list[bytes]:
-    """The packets of at most `size` bytes that carry a unit."""
+    """Return the packets of at most `size` bytes that carry a unit."""
     if len(unit) <= size:
         return [unit]
     step = size - 1
@@ -28,7 +28,7 @@ def cut(unit: bytes, size: int) -> list[bytes]:
 
 
 class Joiner:
-    """Puts the packets of one direction together again."""
+    """Joins the packets of one direction into units."""
 
     __slots__ = ("_pieces",)
 
@@ -36,7 +36,8 @@ class Joiner:
         self._pieces: bytearray | None = None
 
     def take(self, packet: bytes, *, most: int) -> bytes | None:
-        """The unit that is complete with this packet, if one is; of at most `most` bytes."""
+        """Take in a packet; return the unit that is complete with it, or None. Raise HopError when
+        the unit is malformed or has more than `most` bytes."""
         mark = packet[0] if packet else 0
         if mark not in (MORE, LAST):
             if self._pieces is not None:

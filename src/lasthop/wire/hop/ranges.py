@@ -1,7 +1,8 @@
-"""Numbers as a few ascending ranges: what arrived beyond a gap, what was acknowledged there.
+"""Sets of numbers as a few ascending ranges: what arrived beyond a gap, what was acknowledged
+there.
 
-Its size is that of the gaps, not of the numbers, and adding a range costs in proportion to what is
-new in it, so that a peer cannot make us walk over the same numbers again and again.
+A set takes space for its gaps, not for its numbers, and adding a range costs in proportion to what
+is new in it, so that a peer cannot make us walk over the same numbers again and again.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from lasthop.wire.hop.frames import Ranges
 
 
 class RangeSet:
-    """Numbers, kept as half-open ranges with gaps between them."""
+    """A set of numbers, kept as half-open ranges with gaps between them."""
 
     __slots__ = ("_starts", "_stops")
 
@@ -31,23 +32,23 @@ class RangeSet:
 
     @property
     def stop(self) -> int:
-        """One more than the largest number; 0 when there is none."""
+        """One more than the largest number in the set; 0 when it is empty."""
         return self._stops[-1] if self._stops else 0
 
     def ranges(self, most: int | None = None) -> Ranges:
-        """The ranges, lowest first, at most so many."""
+        """Return the ranges, lowest first, at most `most` of them."""
         return tuple(zip(self._starts[:most], self._stops[:most], strict=True))
 
     def gaps(self, start: int) -> Ranges:
-        """What is missing between `start` and the largest number."""
+        """Return the ranges missing between `start` and the largest number."""
         edges = [start, *self._stops]
         gaps = zip(edges, self._starts, strict=False)
         return tuple((low, high) for low, high in gaps if low < high)
 
     def add(self, start: int, stop: int) -> Ranges:
-        """Add the numbers from `start` to below `stop`; returns those that are new."""
+        """Add the numbers from `start` to below `stop`; return the ranges that are new."""
         starts, stops = self._starts, self._stops
-        # Every range that overlaps or touches the new one melts into it.
+        # Every range that overlaps or touches the new one is merged with it.
         low = bisect_left(stops, start)
         high = bisect_right(starts, stop)
         new = []
@@ -66,7 +67,7 @@ class RangeSet:
         return tuple(new)
 
     def drop_below(self, number: int) -> None:
-        """Forget what is below `number`."""
+        """Remove the numbers below `number` from the set."""
         index = bisect_right(self._stops, number)
         del self._starts[:index]
         del self._stops[:index]
@@ -74,7 +75,8 @@ class RangeSet:
             self._starts[0] = number
 
     def take_from(self, number: int) -> int:
-        """How far the numbers go on without a gap from `number`; they and all below leave."""
+        """Remove `number` and what follows it without a gap, and everything below; return the first
+        number that is missing from `number` on."""
         self.drop_below(number)
         if self._starts and self._starts[0] == number:
             del self._starts[0]

@@ -19,28 +19,31 @@ from lasthop.clock import MILLISECOND, MINUTE, SECOND, Micros
 from lasthop.wire.hop.frames import Time
 
 INITIAL_TIMEOUT = SECOND
-"""Before the first measurement (RFC 6298, 2.1)."""
+"""The timeout before the first measurement (RFC 6298, 2.1)."""
 
 MIN_TIMEOUT = 200 * MILLISECOND
-"""RFC 6298 (2.4) asks for a second, for the sake of delayed acknowledgements; ours are not delayed
-that long, and a lost message on a fast link should not wait for it."""
+"""The shortest timeout. RFC 6298 (2.4) asks for a second, because of delayed acknowledgements; ours
+are not delayed that long, and a lost message on a fast link should not wait for it."""
 
 MAX_TIMEOUT = MINUTE
-"""RFC 6298, 2.5."""
+"""The longest timeout (RFC 6298, 2.5)."""
 
 
 MAX_TIMESTAMP = 2**53
-"""No clock shows more milliseconds; what we would send back must still fit into 63 bits."""
+"""The largest timestamp that is believed: no clock shows more milliseconds, and what we send back
+must still fit into 63 bits."""
 
 TIME_EVERY = 10 * SECOND
-"""Delays change with the network, not with the message."""
+"""The least time between two TIME frames: delays change with the network, not with the message."""
 
 TIME_WITH = 2048
-"""TIME takes 14 bytes: it rides with units of this size, not with a lone message or heartbeat."""
+"""The size of a unit from which TIME is added: it takes 14 bytes, too many for a lone message or
+heartbeat."""
 
 
 class RoundTrip:
-    """One channel's clock exchange and the smoothed round-trip time that comes of it."""
+    """The exchange of clocks on one channel, and the smoothed round-trip time that follows from
+    it."""
 
     __slots__ = (
         "_asked",
@@ -63,32 +66,34 @@ class RoundTrip:
 
     @staticmethod
     def own_time(now: Micros) -> int:
-        """The timestamp to send (`sot`), in milliseconds."""
+        """Return the timestamp to send (`sot`), in milliseconds."""
         return now // MILLISECOND
 
     def peer_time(self, now: Micros) -> int | None:
-        """What we believe the peer's clock to say (`spt`); None before its first timestamp."""
+        """Return the estimate of the peer's clock (`spt`) in milliseconds; None before its first
+        timestamp."""
         if self._peer_time is None:
             return None
         return self._peer_time + (now - self._taken_at) // MILLISECOND
 
     def on_own_time(self, timestamp: int, now: Micros) -> None:
-        """The peer told us its time (`rot`)."""
+        """Note the peer's own timestamp (`rot`)."""
         if timestamp <= MAX_TIMESTAMP:
             self._peer_time = timestamp
             self._taken_at = now
 
     def on_peer_time(self, timestamp: int, now: Micros) -> Micros | None:
-        """The peer told us what it believes our time to be (`rpt`); returns the round trip."""
+        """Note the peer's estimate of our clock (`rpt`); return the round trip, or None if it is
+        implausible."""
         elapsed = now - timestamp * MILLISECOND
-        # A wild claim, or a clock that jumped in between, must not spoil the average.
+        # A wild value, or a clock that jumped in between, must not spoil the average.
         if not 0 <= elapsed <= MAX_TIMEOUT:
             return None
         self.sample(elapsed)
         return elapsed
 
     def sample(self, elapsed: Micros) -> None:
-        """Take a measured round trip into the average (RFC 6298, 2.2 and 2.3)."""
+        """Add a measured round trip to the average (RFC 6298, 2.2 and 2.3)."""
         if self.smoothed is None:
             self.smoothed = elapsed
             self.variation = elapsed // 2
@@ -98,18 +103,19 @@ class RoundTrip:
 
     @property
     def timeout(self) -> Micros:
-        """How long to wait for an acknowledgement before sending again."""
+        """How long to wait for an acknowledgement before sending again (RFC 6298, 2.3)."""
         if self.smoothed is None:
             return INITIAL_TIMEOUT
         wait = self.smoothed + max(MILLISECOND, 4 * self.variation)
         return min(max(wait, MIN_TIMEOUT), MAX_TIMEOUT)
 
     def backed_off(self, attempts: int) -> Micros:
-        """The timeout after so many unanswered attempts: doubled each time (RFC 6298, 5.5)."""
+        """Return the timeout after so many unanswered attempts: doubled each time (RFC 6298,
+        5.5)."""
         return min(self.timeout << min(attempts, 20), MAX_TIMEOUT)
 
     def ask(self) -> None:
-        """Our WELCOME says the time, and the device will answer."""
+        """Note that our WELCOME has the time, and that the device will answer it."""
         self._asked = True
 
     def owe(self) -> None:
@@ -118,14 +124,14 @@ class RoundTrip:
         self._told_at -= TIME_EVERY
 
     def on_time(self, time: Time, now: Micros) -> None:
-        """A TIME arrived. It is answered, unless it is the answer to ours."""
+        """Take in a TIME, and answer it unless it is the answer to ours."""
         self.on_own_time(time.own, now)
         self.on_peer_time(time.peer, now)
         self._owed = not self._asked
         self._asked = False
 
     def time_to_send(self, now: Micros, pending: int) -> Time | None:
-        """The TIME to add to a unit of `pending` bytes, if one is due."""
+        """Return the TIME to add to a unit of `pending` bytes, or None if none is due."""
         if now - self._told_at < TIME_EVERY or not (self._owed or pending >= TIME_WITH):
             return None
         peer = self.peer_time(now)

@@ -1,4 +1,4 @@
-"""The numbers of a session: what we sent and nobody confirmed yet, what came in and in which order.
+"""The numbers of a session: what was sent and not acknowledged, what arrived and in which order.
 
 `Outbound` is the sender's memory, `Inbound` the receiver's; both outlive channels. Numbers start at
 0 in every epoch. Neither decides when to send again: out-of-order mappings (parallel HTTP requests,
@@ -18,18 +18,20 @@ from lasthop.wire.hop.ranges import RangeSet
 T = TypeVar("T")
 
 DEFAULT_WINDOW = 4096
-"""How far ahead a number may be: above any credit that we grant, so that only nonsense meets it."""
+"""How far ahead a number may be: above any credit that we grant, so that only invalid numbers
+exceed it."""
 
 
 class Progress(NamedTuple, Generic[T]):
-    """What an acknowledgement changed: items that are safe now, items the application now has."""
+    """What an acknowledgement changed: items that were newly received, and items newly delivered to
+    the application."""
 
     received: list[T]
     delivered: list[T]
 
 
 class Outbound(Generic[T]):
-    """Items under the numbers they were sent with, until the other side has them.
+    """Items under the numbers with which they were sent, until the other side has them.
 
     Every operation costs in proportion to the items that it moves.
     """
@@ -38,7 +40,7 @@ class Outbound(Generic[T]):
 
     def __init__(self) -> None:
         self.assigned = 0
-        """How many numbers were given out."""
+        """How many numbers were assigned."""
         self.received = 0
         self.delivered = 0
         self._sent: dict[int, T] = {}
@@ -47,13 +49,14 @@ class Outbound(Generic[T]):
 
     @property
     def in_flight(self) -> int:
-        """How many items the other side may not have; credit limits it."""
+        """The number of items that the other side may not have; credit limits it."""
         return len(self._sent)
 
     def restore(
         self, *, assigned: int, received: int, delivered: int, items: Iterable[tuple[int, T]]
     ) -> None:
-        """Take up an earlier life: the counts, and every (number, item) not delivered, in order."""
+        """Restore the state from a store: the counts, and every (number, item) not delivered, in
+        order."""
         self.assigned = assigned
         self.received = received
         self.delivered = delivered
@@ -64,16 +67,16 @@ class Outbound(Generic[T]):
             (self._sent if seq >= received else self._undelivered)[seq] = item
 
     def push(self, item: T) -> int:
-        """Give `item` the next number."""
+        """Assign the next number to `item` and return it."""
         seq = self.assigned
         self.assigned = seq + 1
         self._sent[seq] = item
         return seq
 
     def replace(self, seq: int, item: T) -> T | None:
-        """Put another item under a number in flight, such as a skip for what was cancelled.
+        """Put another item under a number in flight, such as a skip for a cancelled message.
 
-        Returns what was there, or None when it is too late: the other side has it.
+        Return the former item, or None when it is too late because the other side has it.
         """
         old = self._sent.get(seq)
         if old is not None:
@@ -81,28 +84,30 @@ class Outbound(Generic[T]):
         return old
 
     def awaits(self, seq: int) -> bool:
-        """Whether the other side may not have this number."""
+        """Whether the other side may not have received this number."""
         return seq in self._sent
 
     def get(self, seq: int) -> T | None:
-        """What has this number, unless it was delivered."""
+        """Return the item of this number; None once it was delivered."""
         item = self._sent.get(seq)
         return item if item is not None else self._undelivered.get(seq)
 
     def put(self, seq: int, item: T) -> None:
-        """While restoring: say what a number stands for."""
+        """Set the item of a number, while restoring."""
         (self._sent if seq in self._sent else self._undelivered)[seq] = item
 
     def undelivered(self) -> list[tuple[int, T]]:
-        """Everything that the other side's application may not have had, in order."""
+        """Return every (number, item) that the other side's application may not have, in order."""
         return sorted((*self._undelivered.items(), *self._sent.items()), key=lambda pair: pair[0])
 
     def unacknowledged(self) -> list[tuple[int, T]]:
-        """What to send again after a reconnect: every number the other side may not have."""
+        """Return what to send again after a reconnect: every (number, item) that may not have
+        arrived."""
         return list(self._sent.items())
 
     def missing(self) -> list[tuple[int, T]]:
-        """What may be lost: numbers below one that was acknowledged individually."""
+        """Return what may be lost: every (number, item) below a number that was acknowledged
+        individually."""
         if self._individual is None:
             return []
         gaps = self._individual.gaps(self.received)
@@ -110,7 +115,8 @@ class Outbound(Generic[T]):
         return [(seq, self._sent[seq]) for seq in numbers if seq in self._sent]
 
     def acknowledge(self, ack: Ack) -> Progress[T]:
-        """Believe an acknowledgement, unless it is impossible. A stale one changes nothing."""
+        """Apply an acknowledgement and return what it changed. A stale one changes nothing; an
+        impossible one raises OutOfOrder."""
         stop = ack.individual[-1][1] if ack.individual else ack.received
         if max(ack.received, stop) > self.assigned:
             raise OutOfOrder(
@@ -156,7 +162,8 @@ class Outbound(Generic[T]):
                 received.append(item)
                 self._undelivered[seq] = item
         if not self._sent:
-            self._sent = {}  # an emptied dict keeps its table; ten thousand idle sessions must not
+            # An emptied dict keeps its table, and ten thousand idle sessions would add up.
+            self._sent = {}
 
     def _deliver(self, count: int) -> list[T]:
         delivered: list[T] = []
@@ -172,9 +179,9 @@ class Outbound(Generic[T]):
 
 
 class Inbound(Generic[T]):
-    """Items by number, each once, given out in order; and what to acknowledge.
+    """Items by number: each is taken once and handed over in order; also what to acknowledge.
 
-    `window` bounds how far ahead of the first missing number an item may be.
+    `window` limits how far ahead of the first missing number an item may be.
     """
 
     __slots__ = (
@@ -206,7 +213,8 @@ class Inbound(Generic[T]):
         waiting: Iterable[tuple[int, T]] = (),
         acknowledged: bool = True,
     ) -> None:
-        """Take up an earlier life: the counts, and every (number, item) that waits behind a gap.
+        """Restore the state from a store: the counts, and every (number, item) that waits behind a
+        gap.
 
         After a handshake that named the counts nothing is left to acknowledge.
         """
@@ -220,9 +228,10 @@ class Inbound(Generic[T]):
         self._acknowledged = self._state() if acknowledged else Ack(0, 0)
 
     def receive(self, seq: int, item: T, *, reorder: bool = True) -> list[T]:
-        """Take an item in; returns what can be handed over now, in order.
+        """Take in an item; return the items that can be handed over now, in order.
 
-        With `reorder` off it is handed over at once, even beyond a gap. A duplicate gives nothing.
+        Without `reorder` the item is handed over at once, even beyond a gap. A duplicate returns
+        nothing.
         """
         if seq == self.received and self._ahead is None:
             self.received = seq + 1
@@ -239,13 +248,14 @@ class Inbound(Generic[T]):
         return [item, *self._advance()]
 
     def has(self, seq: int) -> bool:
-        """Whether this number has come, or was closed."""
+        """Whether this number has arrived or was closed."""
         return seq < self.received or (self._ahead is not None and seq in self._ahead)
 
     def skip(self, first: int, count: int) -> list[T]:
-        """Close numbers whose message expired or was cancelled; returns what waited only for them.
+        """Close numbers whose messages expired or were cancelled; return the items that waited only
+        for them.
 
-        Of what has arrived under them, an item that still waits is dropped with them.
+        An item under one of these numbers that still waits is dropped.
         """
         stop = first + count
         self._check(stop)
@@ -255,23 +265,24 @@ class Inbound(Generic[T]):
         return self._skip(first, stop)
 
     def close_below(self, count: int) -> list[T]:
-        """At a resume: wait for no number below `count`; returns what waited behind them."""
+        """Wait for no number below `count` after a resume; return the items that waited behind
+        them."""
         return self._skip(self.received, count)
 
     def drop_beyond(self) -> None:
-        """At a resume: let go what waits behind a gap. Its sender is not told of it, and may think
-        better of it."""
+        """Drop what waits behind a gap, at a resume: its sender was not told of it, and may send
+        something else under these numbers."""
         self._waiting = self._ahead = None
 
     def deliver(self, seq: int, count: int = 1) -> None:
-        """The application has had these numbers."""
+        """Note that the application has received the items of these numbers."""
         stop = seq + count
         if stop > self.received and (self._ahead is None or stop > self._ahead.stop):
             raise ValueError("a number is delivered before it was received")
         self._finish(seq, stop)
 
     def missing(self) -> Ranges:
-        """The gaps below the highest number that has arrived."""
+        """Return the gaps below the highest number that has arrived."""
         return self._ahead.gaps(self.received) if self._ahead is not None else ()
 
     @property
@@ -280,7 +291,7 @@ class Inbound(Generic[T]):
         return self._state() != self._acknowledged
 
     def acknowledgement(self) -> Ack:
-        """What to tell the sender now."""
+        """Return the acknowledgement to send now, and remember it as sent."""
         self._acknowledged = self._state()
         return self._acknowledged
 
@@ -295,7 +306,7 @@ class Inbound(Generic[T]):
             raise OutOfOrder("a number is too far ahead", number=stop - 1, received=self.received)
 
     def _note(self, start: int, stop: int) -> bool:
-        """Remember numbers as arrived; says whether any of them is new."""
+        """Remember numbers as arrived; return whether any of them is new."""
         start = max(start, self.received)
         if start >= stop:
             return False
@@ -304,7 +315,7 @@ class Inbound(Generic[T]):
         return bool(self._ahead.add(start, stop))
 
     def _advance(self) -> list[T]:
-        """Move the received count over everything that has arrived."""
+        """Move the received count over everything that has arrived; return the items it passes."""
         ahead = self._ahead
         if ahead is None:
             return []
@@ -317,7 +328,7 @@ class Inbound(Generic[T]):
             return []
         numbers: Iterable[int] = range(start, self.received)
         if self.received - start > len(waiting):
-            # A resume may close any count of numbers at once; what waits is bounded.
+            # A resume may close any count of numbers at once; the waiting items are few.
             numbers = sorted(seq for seq in waiting if seq < self.received)
         ready = [waiting.pop(seq) for seq in numbers if seq in waiting]
         if not waiting:

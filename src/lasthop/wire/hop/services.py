@@ -1,5 +1,5 @@
-"""Services that devices offer, as they travel: an interface, a question about interfaces, and the
-answer to it. All three are JSON."""
+"""Services that devices offer, as JSON bodies of the hop protocol: an interface, a question about
+interfaces, and the answer to it (docs/hop-protocol.md, "Requests, gathers, services")."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ from msgspec import Meta
 from lasthop.errors import InvalidRequest, TooLarge
 
 MAX_INTERFACE: Final = 16 << 10
-"""Bytes of an interface: it is kept in memory with its device, and sent to everyone who asks."""
+"""The most bytes of an interface, which is kept in memory with its device and sent to everyone who
+asks."""
 
 MAX_OPERATIONS: Final = 64
 MOST_NAMED: Final = 16
-"""Devices that an offer names; the others are counted."""
+"""The most devices that an offer names; the others are counted."""
 
 SERVICE_HEADER: Final = "lasthop-service"
-"""Which service a message was for, since it is addressed to the device that was chosen."""
+"""The header that names the service a message was for, since it is addressed to the chosen
+device."""
 
 OPERATION_HEADER: Final = "lasthop-operation"
-"""What is asked of the service."""
+"""The header that names the operation a service is asked for."""
 
 DECLINED_TYPE: Final = "application/vnd.lasthop.declined+json"
-"""Content type of an answer that is none: `{"reason", "detail"}`."""
+"""Content type of an answer by which a service declines a request: `{"reason", "detail"}`."""
 
 _NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,62}[A-Za-z0-9_])?")
 _About = Annotated[str, Meta(max_length=1000)]
@@ -33,18 +35,18 @@ _Type = Annotated[str, Meta(max_length=200)]
 
 
 class ServiceOperation(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Something that a service does when it is asked."""
+    """One operation of a service, which a request can ask for."""
 
     name: str
     takes: _Type = ""
-    """What its request is: a content type, or the name of a type that both sides know."""
+    """The type of its request: a content type, or the name of a type that both sides know."""
     gives: _Type = ""
-    """What its answer is; empty when there is none."""
+    """The type of its answer; empty when there is none."""
     about: _About = ""
 
 
 class Service(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The interface of a service. Of one name and version there is one interface in an app."""
+    """The interface of a service. An app has one interface for each name and version."""
 
     name: str
     version: str = "1"
@@ -53,41 +55,42 @@ class Service(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def title(self) -> str:
-        """Name and version, as in an address."""
+        """The name and version of the service, as in an address."""
         return f"{self.name}@{self.version}"
 
     def same_as(self, other: Service) -> bool:
-        """Whether a client may take one for the other: descriptions do not matter."""
+        """Whether both interfaces have the same operations and types; descriptions do not
+        matter."""
         return _shape(self) == _shape(other)
 
 
 class Offer(msgspec.Struct, frozen=True):
-    """A service that can be asked, and by whom it is offered."""
+    """A service that can be asked, and the devices that offer it."""
 
     service: Service
     providers: int
-    """Devices that offer it."""
+    """The number of devices that offer the service."""
     in_contact: int
-    """Those of them that are there now."""
+    """The number of these devices that are in contact now."""
     devices: tuple[str, ...]
-    """The names of some, those in contact first."""
+    """The names of some of these devices, those in contact first."""
 
 
 class Question(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Which services somebody looks for; without a name all of them."""
+    """A search for services; without a name it finds all."""
 
     name: str = ""
-    """A name, or a name and a version: `pricing@2`."""
+    """The name of the service, or its name and version: `pricing@2`."""
     operation: str = ""
-    """It has an operation of this name."""
+    """The name of an operation that the service must have; empty for any."""
 
 
 class Offers(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What was found, by name and version."""
+    """The services that a search found, by name and version."""
 
     offers: tuple[Offer, ...] = ()
     more: bool = False
-    """There are more than an answer holds."""
+    """Whether there are more services than the answer holds."""
 
 
 encode = msgspec.json.Encoder().encode
@@ -95,14 +98,14 @@ T = TypeVar("T")
 
 
 def decode_service(body: bytes) -> Service:
-    """Read and check an interface."""
+    """Decode and check the interface of a service; raise InvalidRequest or TooLarge."""
     if len(body) > MAX_INTERFACE:
         raise TooLarge("an interface is too large", size=len(body), limit=MAX_INTERFACE)
     return check_service(_decode(body, Service, "an interface"))
 
 
 def check_service(service: Service) -> Service:
-    """Refuse an interface that nobody could address."""
+    """Return the interface if it is valid; raise InvalidRequest or TooLarge otherwise."""
     for what, name in (("service", service.name), ("version", service.version)):
         if not _NAME.fullmatch(name):
             raise InvalidRequest(
@@ -124,12 +127,12 @@ def check_service(service: Service) -> Service:
 
 
 def decode_question(body: bytes) -> Question:
-    """Read what somebody looks for."""
+    """Decode a search for services; raise InvalidRequest."""
     return _decode(body, Question, "a question for services") if body else Question()
 
 
 def decode_offers(body: bytes) -> Offers:
-    """Read what was found."""
+    """Decode the answer to a search for services; raise InvalidRequest."""
     return _decode(body, Offers, "an answer about services")
 
 

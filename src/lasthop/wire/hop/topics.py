@@ -1,16 +1,16 @@
-"""Topics and patterns of them, as both ends of the hop read them."""
+"""Topics and patterns of topics, as both ends of the hop understand them."""
 
 from __future__ import annotations
 
 from typing import Final
 
 XPATH_HEADER: Final = "lasthop-xpath"
-"""With a subscription: only XML messages that this expression selects something of; empty: all
-again."""
+"""The header of a subscription by which it gets only XML messages that an XPath expression selects
+something of; an empty value ends the restriction."""
 
 
 def fits(pattern: str, topic: str) -> bool:
-    """Whether a topic is one of a pattern: `*` is one word, `#` any number of them.
+    """Whether a topic matches a pattern: `*` is one word, `#` any number of words.
 
     >>> fits("news.#", "news"), fits("news.*", "news.world"), fits("*.world", "news")
     (True, True, False)
@@ -18,7 +18,7 @@ def fits(pattern: str, topic: str) -> bool:
     if "*" not in pattern and "#" not in pattern:
         return pattern == topic
     words = topic.split(".")
-    # Which beginnings of the topic the parts of the pattern so far can stand for.
+    # Element i: whether the pattern so far matches the first i words of the topic.
     row = [True] + [False] * len(words)
     for part in pattern.split("."):
         if part == "#":

@@ -1,9 +1,10 @@
-"""Bodies and streams in pieces: how far a transfer has come, on either side of it.
+"""Bodies and streams in pieces: how far a transfer is, on the sender's and the receiver's side.
 
 A transfer is known by a message's key and counts bytes from 0. Pieces are neither numbered nor
-acknowledged by the session: the receiver says TAKEN with what it has durably and how far it may be
-sent more. After every break the sender asks with an empty piece and goes on from the answer, so
-nothing that was taken travels again. Both sides use this, and so do all mappings.
+acknowledged by the session: the receiver says TAKEN with what it has durably and how far the sender
+may go. After every break the sender asks with an empty piece and continues from the answer, so
+nothing that was taken travels again. Both sides use this module over all mappings
+(docs/hop-protocol.md, "Bodies and streams in pieces").
 """
 
 from __future__ import annotations
@@ -15,35 +16,37 @@ from lasthop.wire.hop.frames import Piece, Taken
 
 SMALLEST_PIECE: Final = 2**12
 LARGEST_PIECE: Final = 2**14
-"""Bytes. What a message of higher priority may have to wait for: 4 KiB take 0.3 s at 100 kbit/s,
-and the head of a piece of 16 KiB is a thousandth of it."""
+"""The sizes of pieces in bytes. A message of higher priority may have to wait for one piece: 4 KiB
+take 0.3 s at 100 kbit/s, and the head of a piece of 16 KiB is a thousandth of it."""
 
 CORRUPT: Final = "the checksum is another one"
-"""Why a receiver stops a body that is not what it was told: the sender begins again."""
+"""The reason with which a receiver stops a body whose checksum is wrong: the sender begins
+again."""
 
 FIRST_LIMIT: Final = 2**16
-"""Of a body, what may be sent before the receiver has said anything: it saves the round trip."""
+"""Bytes of a body that may be sent before the receiver has said TAKEN: saves the round trip."""
 
 
 class Pace:
-    """How large the next piece may be, by the time that the last ones took to leave."""
+    """The size of the next piece, adapted to how long the last pieces took to leave."""
 
     __slots__ = ("_size",)
 
     QUICK = 20_000
     SLOW = 200_000
-    """Microseconds."""
+    """Microseconds for a piece to leave: above SLOW pieces get smaller, below QUICK larger."""
 
     def __init__(self) -> None:
         self._size = LARGEST_PIECE
 
     @property
     def size(self) -> int:
-        """Bytes of the next piece."""
+        """The size of the next piece, in bytes."""
         return self._size
 
     def left(self, elapsed: int) -> None:
-        """The last piece has left the unsent buffer, that many microseconds after it got there."""
+        """Note that the last piece left the unsent buffer, `elapsed` microseconds after it got
+        there."""
         if elapsed > self.SLOW:
             self._size = max(SMALLEST_PIECE, self._size // 2)
         elif elapsed < self.QUICK:
@@ -68,31 +71,31 @@ class Sending:
     def __init__(
         self, transfer: int, *, stream: bool, taken: int = 0, limit: int = 0, ask: bool = True
     ) -> None:
-        """Without `ask` the first bytes may leave at once, up to `limit`."""
+        """Start the transfer; without `ask` the first bytes may be sent at once, up to `limit`."""
         self.transfer = transfer
         self.stream = stream
         self.taken = taken
-        """The receiver has what is below."""
+        """The receiver has every byte below this offset."""
         self.limit = limit
         self.cursor = taken
-        """What is below has left in this contact."""
+        """Every byte below this offset was sent in this contact."""
         self.said_end = False
         self.turn = 0
-        """When it had its last turn: those of one priority take turns."""
+        """When the transfer had its last turn: transfers of one priority take turns."""
         self._known = not ask
         self._asked = False
 
     def again(self) -> None:
-        """What was said may be lost, with a channel or on it: ask where the receiver is."""
+        """Ask again how far the receiver is, because frames may be lost with a channel or on it."""
         self._known = self._asked = self.said_end = False
 
     @property
     def known(self) -> bool:
-        """Whether the receiver has told how far it is."""
+        """Whether the receiver has said how far it is."""
         return self._known
 
     def heard(self, taken: Taken, available: int) -> None:
-        """The receiver says how far it is; it may be behind what it once had."""
+        """Apply a TAKEN of the receiver, which may be behind an earlier one; raise OutOfOrder."""
         if taken.offset > available:
             raise OutOfOrder(
                 "bytes are taken that were never sent", offset=taken.offset, available=available
@@ -100,8 +103,8 @@ class Sending:
         if taken.offset >= available:
             self.said_end = False  # It has everything, and has not heard so.
         if self.said_end and not self.stream and taken.offset < self.taken:
-            # What we took for its answer was about an earlier attempt: hearing of the end, it asks
-            # for what it lacks. If this is a late word, some bytes leave in vain.
+            # The TAKEN believed before was about an earlier attempt: told of the end, the receiver
+            # asks for what it lacks. If this TAKEN is merely late, some bytes are sent in vain.
             self._known = self.said_end = False
         if self._known:
             self.taken = max(self.taken, taken.offset)
@@ -113,26 +116,28 @@ class Sending:
         self.limit = taken.limit
 
     def question(self) -> Piece | None:
-        """Ask how far the receiver is, once."""
+        """Return the empty piece that asks how far the receiver is; None if it was asked
+        already."""
         if self._known or self._asked:
             return None
         self._asked = True
         return Piece(self.transfer, 0, b"", self.stream)
 
     def room(self, available: int, most: int) -> int:
-        """How many bytes may leave now, from `cursor` on."""
+        """Return how many bytes may be sent now, from `cursor` on."""
         if not self._known:
             return 0
         return max(0, min(most, available - self.cursor, self.limit - self.cursor))
 
     def piece(self, body: bytes) -> Piece:
-        """The next bytes leave."""
+        """Return the next piece with these bytes, and move the cursor behind it."""
         piece = Piece(self.transfer, self.cursor, body, self.stream)
         self.cursor += len(body)
         return piece
 
     def waits(self, available: int) -> bool:
-        """Whether something is owed, so that a frame that was lost would be missed."""
+        """Whether an answer of the receiver is due, so that a lost frame would have to be
+        repeated."""
         return not self._known or self.taken < available or self.said_end
 
 
@@ -143,7 +148,7 @@ class Receiving:
 
     def __init__(self, *, received: int = 0, limit: int = 0) -> None:
         self.received = received
-        """What is below has come, without a gap."""
+        """Every byte below this offset has arrived."""
         self.durable = received
         self.limit = limit
         self._beyond: dict[int, bytes] | None = None
@@ -152,11 +157,11 @@ class Receiving:
         self._repeat = False
 
     def again(self) -> None:
-        """On a new channel: say how far we are."""
+        """Report again how far the receiver is, on a new channel."""
         self._told = None
 
     def take(self, piece: Piece) -> bytes:
-        """The bytes that are new, and in order, with this piece."""
+        """Take in a piece; return the bytes that are new and in order. Raise CreditExceeded."""
         stop = piece.offset + len(piece.body)
         if stop > self.limit:
             raise CreditExceeded(
@@ -182,7 +187,8 @@ class Receiving:
         return found[0] if len(found) == 1 else b"".join(found)
 
     def _put_aside(self, piece: Piece) -> None:
-        """It has overtaken others. What comes twice, cut in another way, must not add up."""
+        """Keep a piece that overtook others; one that comes twice, cut differently, is counted
+        once."""
         if self._beyond is None:
             self._beyond = {}
         known = self._beyond.get(piece.offset, b"")
@@ -192,16 +198,16 @@ class Receiving:
             self._beyond_bytes += more
 
     def grant(self, limit: int) -> None:
-        """Take what is below `limit`; what was granted stays granted."""
+        """Accept bytes below `limit`; a limit that was granted is never taken back."""
         self.limit = max(self.limit, limit)
 
     def report(self, transfer: int, *, step: int) -> Taken | None:
-        """What to tell the sender, if it is worth a frame: more is durable, or `step` bytes more
-        are granted."""
+        """Return the TAKEN to send, or None if it is not worth a frame: more bytes are durable, or
+        `step` more are granted."""
         told = self._told
         if told is not None and not self._repeat:
             durable, limit = told
-            # A limit that the sender may have reached is worth a frame however small the step.
+            # A limit that the sender may have reached is worth a frame, however small the step.
             if self.durable == durable and self.limit - limit < step and limit - durable > step:
                 return None
             if told == (self.durable, self.limit):
