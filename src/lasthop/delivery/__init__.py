@@ -1,1 +1,2 @@
-"""Ways to reach a device: each channel is one live attempt at talking over one link."""
+"""Ways to reach a device: channels, which devices open to the gateway, and carriers, which deliver
+to devices without a channel."""

@@ -1,4 +1,4 @@
-"""Devices that connect by BEEP, with TLS or without."""
+"""The listener for devices that connect by BEEP, with TLS or without."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from lasthop.wire.hop.handshake import WAIT_FOR_HELLO
 from lasthop.wire.hop.mapping import Mapping
 
 STRANGERS = 100
-"""Connections beyond the limit that may start a channel, to be told there when to come back."""
+"""Connections beyond the limit that may still start a channel, on which the device is told when to
+come back."""
 
 
 class _Connection(BeepConnection):
-    """A connection that the listener counts for as long as it lasts."""
+    """A BEEP connection, which the listener counts for as long as it lasts."""
 
     def __init__(self, listener: BeepListener) -> None:
         super().__init__(listener.ends, listener.machine, initiator=False, max_unit=MAX_HANDSHAKE)
@@ -32,7 +33,8 @@ class _Connection(BeepConnection):
         if not self._listener.came(self):
             self.abort()
             return
-        # Strangers hold a socket of ours no longer than it takes to start a channel.
+        # An unknown peer may hold a socket of the gateway only for as long as starting a channel
+        # takes.
         loop = asyncio.get_running_loop()
         self._patience = loop.call_later(WAIT_FOR_HELLO / SECOND, self._lose_patience)
 
@@ -49,7 +51,7 @@ class _Connection(BeepConnection):
 
 
 class BeepListener(Listener):
-    """Listens on a socket for devices."""
+    """Listens on a socket for devices that connect by BEEP."""
 
     def __init__(
         self,
@@ -66,7 +68,7 @@ class BeepListener(Listener):
         self.ends = self._ends
 
     async def start(self, listener: socket.socket, *, tls: ssl.SSLContext | None = None) -> None:
-        """Take connections from a bound socket."""
+        """Accept connections from a bound socket."""
         self._server = await asyncio.get_running_loop().create_server(
             lambda: _Connection(self),
             sock=listener,
@@ -76,7 +78,7 @@ class BeepListener(Listener):
         )
 
     async def stop(self) -> None:
-        """Take no more, and let everybody go."""
+        """Accept no more connections, and close those that are open."""
         if self._server is not None:
             self._server.close()
         self.close_all()
@@ -85,7 +87,7 @@ class BeepListener(Listener):
                 session.abort()
 
     def came(self, session: _Connection) -> bool:
-        """Somebody has connected. False: there is no room."""
+        """Count a new connection; return False if there is no room for it."""
         if len(self._sessions) >= self._max_connections + STRANGERS:
             self.errors["overloaded"] += 1
             return False
@@ -93,5 +95,5 @@ class BeepListener(Listener):
         return True
 
     def went(self, session: _Connection) -> None:
-        """The connection is gone."""
+        """Forget a connection that has ended."""
         self._sessions.discard(session)

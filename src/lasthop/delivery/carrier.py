@@ -1,10 +1,11 @@
-"""The one shape of every carrier: a parcel in, one outcome out.
+"""The interface of every carrier: it is given a parcel and reports one outcome.
 
-A channel is a conversation that a device began; a carrier takes one push to a device that did not
-call: a datagram, a transaction, a request. Core hands it a `Parcel` when everything that it depends
-on is durable, and hears exactly one `Outcome` for it, unless the gateway dies in between.
+A channel is a conversation that a device began; a carrier brings one push to a device that has no
+channel: by a datagram, a transaction, a request. The core hands over a `Parcel` when everything
+that it depends on is durable, and gets exactly one `Outcome` for it, unless the gateway dies in
+between.
 
-Other bearers (short messages, SIP, point to multipoint) are carriers of other packages.
+Other bearers (short messages, SIP, point to multipoint) are carriers in other packages.
 """
 
 from __future__ import annotations
@@ -27,19 +28,20 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     headers: tuple[tuple[str, str], ...]
     body: bytes
     confirmed: bool = False
-    """The client's word is asked for."""
+    """Whether the client is asked to confirm the push."""
     strict: bool = False
-    """Without it the push must not be sent."""
+    """Whether the push may only be sent if the client can confirm it."""
     response: bool = False
-    """The publisher takes content that the client returns."""
+    """Whether the publisher accepts content that the client returns."""
     deliver_before: Micros | None = None
-    """After this nothing of it leaves."""
+    """The deadline in microseconds, after which nothing of the push may be sent; None without
+    one."""
     capabilities: Mapping[str, str] = {}
-    """What is registered of the device."""
+    """The registered capabilities of the device, by name."""
 
 
 class ReturnedContent(msgspec.Struct, frozen=True):
-    """What a client returned."""
+    """The content that a client returned in its answer to a push."""
 
     content_type: str
     body: bytes
@@ -47,35 +49,36 @@ class ReturnedContent(msgspec.Struct, frozen=True):
 
 
 class Sent(msgspec.Struct, frozen=True):
-    """It was handed to the link, and nobody will say more."""
+    """The push was handed to the link, and no confirmation will follow."""
 
 
 class Confirmed(msgspec.Struct, frozen=True):
-    """The client has it."""
+    """The client has confirmed that it has the push."""
 
     content: ReturnedContent | None = None
 
 
 class Aborted(msgspec.Struct, frozen=True):
-    """The client has refused it, with a reason of the OTA protocols (0xEA to 0xEE) or none (0)."""
+    """The client has refused the push, with a reason of the OTA protocols (0xEA to 0xEE) or none
+    (0)."""
 
     reason: int = 0
 
 
 class Unanswered(msgspec.Struct, frozen=True):
-    """It has left, perhaps several times, and nothing came back: the client may have it."""
+    """The push was sent, perhaps several times, without an answer: the client may have it."""
 
     reason: str
 
 
 class NotReached(msgspec.Struct, frozen=True):
-    """Nothing of it has left. Later it may."""
+    """Nothing of the push was sent; a later attempt may succeed."""
 
     reason: str
 
 
 class Unfit(msgspec.Struct, frozen=True):
-    """It can never leave as it is: PAP's code, and why."""
+    """The push can never be sent in its present form: PAP's status code, and why."""
 
     code: int
     reason: str
@@ -85,25 +88,25 @@ Outcome: TypeAlias = Sent | Confirmed | Aborted | Unanswered | NotReached | Unfi
 
 
 class Carrier(Protocol):
-    """Takes parcels over one variant of OTA."""
+    """Delivers parcels over one variant of the OTA protocol."""
 
     def carry(self, parcel: Parcel, report: Callable[[Outcome], None]) -> None:
-        """Take a parcel on its way. `report` is called once, at once or later, on the thread that
-        runs the carriers."""
+        """Deliver a parcel. `report` is called once, at once or later, on the thread that runs the
+        carriers."""
         ...
 
 
 class CarrierKind(Protocol):
-    """What another package offers: one more protocol over the air."""
+    """A further protocol over the air, which another package offers."""
 
     @property
     def variation(self) -> Variation:
-        """What the protocol can do."""
+        """The abilities of the protocol: what it can confirm and carry."""
         ...
 
     def open(
         self, clock: Clock, reachable: Callable[[str], None], /
     ) -> AbstractAsyncContextManager[Carrier]:
-        """A carrier, as long as the context lasts; `reachable` is to be told which addresses
-        call."""
+        """Return a carrier that works while the context lasts, and calls `reachable` with each
+        address that contacts the gateway."""
         ...

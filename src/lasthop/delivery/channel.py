@@ -1,8 +1,8 @@
-"""The one shape of every channel: frames out, frames in, an end.
+"""The interface of every channel: frames go out, frames come in, and the channel ends.
 
 A channel is one live way to reach one device. Whatever carries it (TCP, WebSocket, a script in a
-test), it looks the same from here: a `Listener` makes it, `Switchboard` hears what it says. A
-channel answers heartbeats and keeps its codec's memory by itself; it knows nothing of messages.
+test), a `Listener` makes it and `Switchboard` is told what it receives. A channel answers
+heartbeats and keeps its codec's memory by itself; it knows nothing of messages.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class Channel(Protocol):
     """One live connection to a device."""
 
     number: int
-    """Given by the switchboard when the channel opens; 0 before."""
+    """The channel's number, set by the switchboard when the channel opens; 0 before."""
 
     @property
     def local(self) -> bool:
@@ -26,7 +26,7 @@ class Channel(Protocol):
 
     @property
     def reliable(self) -> bool:
-        """Whether everything arrives that was sent before the end. Otherwise, what is not
+        """Whether everything arrives that was sent before the channel's end. Otherwise, what is not
         acknowledged in time is sent again."""
         ...
 
@@ -35,37 +35,39 @@ class Channel(Protocol):
         ...
 
     def sent_elsewhere(self, frames: Sequence[Frame]) -> None:
-        """The device was told this over another of its channels."""
+        """Note that these frames were sent to the device over another of its channels."""
         ...
 
     def report_drained(self) -> None:
-        """Say `drained` when what was handed over so far has left the unsent buffer."""
+        """Call the switchboard's `drained` when the frames so far have left the unsent buffer."""
         ...
 
     def close(self, code: CloseCode, reason: str, retry_after_ms: int = 0) -> None:
-        """Say why, and end the channel. `lost` follows."""
+        """Send a CLOSE with this reason and end the channel; `lost` follows."""
         ...
 
 
 class Switchboard(Protocol):
-    """Where channels report. Every call comes from the thread that runs the channels."""
+    """The object that channels report to. Every call comes from the thread that runs the
+    channels."""
 
     def opened(self, channel: Channel) -> None:
-        """A peer has connected; sets `channel.number`. It has not said who it is."""
+        """Set `channel.number` for a peer that has connected; its HELLO has not arrived yet."""
         ...
 
     def received(self, channel: Channel, frames: Sequence[Frame]) -> None:
-        """Frames came in, in order."""
+        """Handle frames that a channel received, in order."""
         ...
 
     def paused(self, channel: Channel, paused: bool) -> None:
-        """The unsent buffer is full (true) or has room again (false)."""
+        """Note that a channel's unsent buffer is full (true) or has room again (false)."""
         ...
 
     def drained(self, channel: Channel) -> None:
-        """The answer to `report_drained`."""
+        """Note that a channel's unsent buffer is empty, after `report_drained`."""
         ...
 
     def lost(self, channel: Channel, reason: str) -> None:
-        """The channel has ended; said once, after everything that it received."""
+        """Note that a channel has ended; called once, after everything that the channel
+        received."""
         ...

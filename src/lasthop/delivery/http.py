@@ -1,8 +1,8 @@
-"""Devices that can use nothing but HTTP: an ASGI application on the port that everybody uses.
+"""The listener for devices that can only use HTTP: an ASGI application on the shared HTTP port.
 
 A POST to the path opens a connection; its answer names the unique URL of that connection, to which
-all further requests go. What a request means is in `wire.requests`; here they are read, held and
-answered.
+all further requests go. What a request means is in `wire.requests`; here requests are read, held
+and answered.
 
     POST {path}?poll=SECONDS                        HELLO         201, Location, WELCOME
     POST {path}/{secret}/{number}?seen=N&wait=S     units         200, units
@@ -42,20 +42,21 @@ Receive: TypeAlias = Callable[[], Awaitable[Event]]
 Send: TypeAlias = Callable[[Event], Awaitable[None]]
 
 LONGEST_HOLD: Micros = 50 * SECOND
-"""Below the minute after which many proxies answer in our place."""
+"""The longest time that a request is held: below the minute after which many proxies answer in our
+place."""
 
 OPENING_HOLD: Micros = 20 * SECOND
 """How long the first answer waits for the WELCOME, which has to become durable."""
 
 MOST_SECONDS = 86_400
-"""As a poll interval or a wait; more is a mistake."""
+"""The largest poll interval or wait that is accepted, in seconds; more is a mistake."""
 
 SECRET = 16
-"""Bytes in a connection's URL: whoever knows it is the device."""
+"""Random bytes in a connection's URL: whoever knows the URL is the device."""
 
 
 class RequestLink(ChannelLink):
-    """A connection that is carried by requests."""
+    """A channel whose units are carried by HTTP requests and their answers."""
 
     __slots__ = ("_answering", "_full", "_waiting", "secret")
 
@@ -73,7 +74,8 @@ class RequestLink(ChannelLink):
     def ask(
         self, number: int, units: list[bytes], *, seen: int, wait: Micros
     ) -> asyncio.Future[bytes]:
-        """A request came in; the future is its answer. Raises what to refuse it with."""
+        """Take in a request and return the future of its answer; raise the error to refuse it
+        with."""
         now = self._ends.clock.now()
         new = self._answering.ask(number, seen=seen, wait=wait, now=now)
         before = self._waiting.pop(number, None)
@@ -88,12 +90,12 @@ class RequestLink(ChannelLink):
         return answer
 
     def hung_up(self, number: int, answer: asyncio.Future[bytes]) -> None:
-        """Whoever made this request does not wait any more."""
+        """Note that the HTTP connection of a request broke before its answer."""
         if self._waiting.get(number) is answer:
             del self._waiting[number]
             self._answering.hung_up(number, self._ends.clock.now())
 
-    # The carrier.
+    # What a carrier of `ChannelLink` implements.
 
     def write(self, units: list[bytes]) -> None:
         self._answering.write(units)
@@ -143,7 +145,7 @@ class RequestLink(ChannelLink):
 
 
 class HttpListener(Listener):
-    """Lets devices in by HTTP requests."""
+    """Lets devices in by HTTP requests, as an ASGI application."""
 
     def __init__(
         self,
@@ -155,7 +157,7 @@ class HttpListener(Listener):
         max_frame: int = DEFAULT_MAX_FRAME,
         max_connections: int = MAX_CONNECTIONS,
     ) -> None:
-        """`hold` is how long a request may wait for something to say."""
+        """Create the listener; `hold` is how long a request may wait for something to send."""
         super().__init__(
             switchboard, clock=clock, mapping=Mapping.UNORDERED, max_connections=max_connections
         )
@@ -165,7 +167,7 @@ class HttpListener(Listener):
         self._by_secret: dict[str, RequestLink] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Answer one HTTP request of a device."""
         try:
             if scope["method"] != "POST":
                 await _answer(send, 405, b"POST is the only method here\n", allow=b"POST")
@@ -187,7 +189,7 @@ class HttpListener(Listener):
         super().lost(link, reason)
 
     async def stop(self) -> None:
-        """Let everybody go; the HTTP server takes no more by itself."""
+        """Close all channels; the HTTP server itself stops accepting requests."""
         self.close_all()
 
     async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -229,7 +231,7 @@ async def _held(
     status: int,
     location: bytes | None = None,
 ) -> None:
-    """Answer when there is an answer, unless whoever asked hangs up before."""
+    """Send the answer when it is there, unless the client closes its connection before."""
     if not answer.done():
         leaving = asyncio.ensure_future(receive())
         try:

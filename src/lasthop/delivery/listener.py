@@ -1,6 +1,6 @@
-"""What every listener does the same: let peers in, count them, report to the switchboard.
+"""What all listeners share: they let peers in, count them and report to the switchboard.
 
-A peer that misbehaves is told so and loses its channel; nobody else notices.
+A peer that misbehaves is told so in a CLOSE and loses its channel; other channels are not affected.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from lasthop.wire.hop.handshake import Opened, Waiting
 from lasthop.wire.hop.mapping import Mapping
 
 MAX_CONNECTIONS = 100_000
-"""At 4 KiB each they take 400 MiB; beyond that it is better to turn a device away for a while than
-to fail all of them."""
+"""The most channels of a listener: at 4 KiB each they take 400 MiB. Beyond that it is better to
+turn a device away for a while than to fail all of them."""
 
 RETRY_AFTER_MS = 10_000
-"""What a device is told when there is no room: long enough for another one to leave."""
+"""The retry-after of a device that finds no room, in milliseconds: long enough for another one to
+leave."""
 
 
 class Listener:
@@ -42,18 +43,18 @@ class Listener:
         self._ends = Ends(self, clock)
         self._links: set[ChannelLink] = set()
         self.errors: Counter[str] = Counter()
-        """What went wrong on channels since the start, by reason; for metrics."""
+        """The number of errors on channels since the start, by reason; for metrics."""
 
     @property
     def connections(self) -> int:
-        """How many channels are open."""
+        """The number of channels that are open."""
         return len(self._links)
 
     def machine(self) -> Waiting:
-        """A new channel's machine. It waits for HELLO for ten seconds."""
+        """Return the protocol state of a new channel, which waits ten seconds for HELLO."""
         return Waiting(mapping=self._mapping, now=self._clock.now())
 
-    # What links report.
+    # What links report (`transport.link.Owner`).
 
     def connected(self, link: ChannelLink) -> None:
         if len(self._links) >= self._max_connections:
@@ -90,7 +91,7 @@ class Listener:
         self._switchboard.lost(link, reason)
 
     def close_all(self) -> None:
-        """Let everybody go."""
+        """Close all channels because the gateway is shutting down."""
         for link in list(self._links):
             link.close(CloseCode.SHUTTING_DOWN, "the gateway is shutting down")
         self._ends.alarms.close()

@@ -1,4 +1,4 @@
-"""A channel in memory: what a test or a rehearsal says is what the gateway hears."""
+"""A channel in memory: a test or a rehearsal plays the device's side."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lasthop.wire.hop.frames import Close, CloseCode, Frame
 
 
 class ScriptedChannel:
-    """A peer without a network. It keeps what it is sent until somebody takes it."""
+    """A channel without a network, which keeps the gateway's frames until the script takes them."""
 
     def __init__(
         self, switchboard: Switchboard, *, local: bool = True, reliable: bool = True
@@ -18,24 +18,25 @@ class ScriptedChannel:
         self.local = local
         self.reliable = reliable
         self.closed: Close | None = None
-        """The gateway's last word."""
+        """The CLOSE with which the gateway ended the channel; None while it is open."""
         self._switchboard = switchboard
         self._sent: list[Frame] = []
         self._lost = False
         self._asked = False
         switchboard.opened(self)
 
-    # As the gateway sees it.
+    # For the gateway: what a `Channel` does.
 
     def send(self, frames: Sequence[Frame]) -> None:
         if not self._lost:
             self._sent += frames
 
     def sent_elsewhere(self, frames: Sequence[Frame]) -> None:
-        """A script has no window that it could exceed."""
+        """Ignore these frames: a script has no window that it could exceed."""
 
     def report_drained(self) -> None:
-        """A script takes everything at once; it says so when it is asked for what was sent."""
+        """Remember to report that everything was sent; `take` does so, since a script accepts all
+        at once."""
         self._asked = True
 
     def close(self, code: CloseCode, reason: str, retry_after_ms: int = 0) -> None:
@@ -43,15 +44,15 @@ class ScriptedChannel:
             self.closed = Close(code, retry_after_ms, reason)
             self.hang_up(reason)
 
-    # As the script sees it.
+    # For the script.
 
     def say(self, *frames: Frame) -> None:
-        """Let frames arrive at the gateway; after the end nothing does."""
+        """Let frames arrive at the gateway; after the channel's end none do."""
         if not self._lost:
             self._switchboard.received(self, frames)
 
     def take(self) -> list[Frame]:
-        """What was sent since the last time."""
+        """Return the frames that the gateway sent since the last call."""
         sent, self._sent = self._sent, []
         asked, self._asked = self._asked, False
         if asked and not self._lost:
@@ -59,12 +60,12 @@ class ScriptedChannel:
         return sent
 
     def pause(self, paused: bool) -> None:
-        """Pretend that the unsent buffer is full, or has room again."""
+        """Pretend that the unsent buffer is full (true) or has room again (false)."""
         if not self._lost:
             self._switchboard.paused(self, paused)
 
     def hang_up(self, reason: str = "the script hung up") -> None:
-        """End the channel."""
+        """End the channel from the device's side."""
         if not self._lost:
             self._lost = True
             self._switchboard.lost(self, reason)

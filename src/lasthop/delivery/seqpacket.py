@@ -1,4 +1,5 @@
-"""Devices over SOCK_SEQPACKET: Unix sockets on the same machine, Bluetooth's L2CAP nearby."""
+"""The listener for devices over SOCK_SEQPACKET: Unix sockets on the same machine, Bluetooth's L2CAP
+nearby."""
 
 from __future__ import annotations
 
@@ -14,14 +15,14 @@ from lasthop.transport.seqpacket import SeqpacketLink
 from lasthop.wire.hop.mapping import Mapping
 
 AT_ONCE = 64
-"""Connections that are taken before others have their turn."""
+"""Connections that are accepted in one go, before other work has its turn."""
 
 PAUSE = 1.0
-"""Seconds without new connections when there are no descriptors left."""
+"""Seconds without new connections after the process has run out of descriptors."""
 
 
 class SeqpacketListener(Listener):
-    """Listens on a socket that keeps boundaries."""
+    """Listens on a socket that keeps the boundaries of packets."""
 
     mapping = Mapping.DATAGRAM
     link = SeqpacketLink
@@ -39,14 +40,14 @@ class SeqpacketListener(Listener):
         self._listening: list[socket.socket] = []
 
     async def start(self, listener: socket.socket, *, tls: ssl.SSLContext | None = None) -> None:
-        """Take connections from a bound socket; nobody encrypts them, with `tls` or without."""
+        """Accept connections from a bound socket; they are not encrypted, with `tls` or without."""
         listener.setblocking(False)
         listener.listen(BACKLOG)
         self._listening.append(listener)
         self._watch(listener)
 
     async def stop(self) -> None:
-        """Take no more, and let everybody go."""
+        """Accept no more connections, and close those that are open."""
         for listener in self._listening:
             asyncio.get_running_loop().remove_reader(listener)
         self._listening = []
@@ -63,7 +64,8 @@ class SeqpacketListener(Listener):
             except (BlockingIOError, InterruptedError):
                 return
             except OSError:
-                # Out of descriptors: whoever waits is taken when somebody else may have left.
+                # Out of descriptors: those who wait are accepted later, when other connections may
+                # have ended.
                 self.errors["accept"] += 1
                 loop = asyncio.get_running_loop()
                 loop.remove_reader(listener)

@@ -1,4 +1,4 @@
-"""Devices that connect by TCP, with TLS or without, or over a Unix socket on the same machine."""
+"""The listener for devices that connect by TCP, with TLS or without, or over a Unix socket."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from lasthop.transport.stream import StreamLink
 from lasthop.wire.hop.mapping import Mapping
 
 TLS_HANDSHAKE = 10.0
-"""Seconds, as for HELLO: a stranger holds a socket of ours for no longer."""
+"""Seconds for a TLS handshake, as for HELLO: an unknown peer holds a socket of the gateway no
+longer."""
 
 BACKLOG = 4096
-"""Devices come back all at once after a restart; the kernel caps this at its own limit."""
+"""Connections that may wait to be accepted: devices come back all at once after a restart, and the
+kernel caps this at its own limit."""
 
 
 class TcpListener(Listener):
-    """Listens on a socket for devices."""
+    """Listens on a TCP or Unix socket for devices."""
 
     def __init__(
         self,
@@ -35,7 +37,7 @@ class TcpListener(Listener):
         self._server: asyncio.Server | None = None
 
     async def start(self, listener: socket.socket, *, tls: ssl.SSLContext | None = None) -> None:
-        """Take connections from a bound socket, TCP or Unix."""
+        """Accept connections from a bound socket, TCP or Unix."""
         loop = asyncio.get_running_loop()
         unix = listener.family == socket.AF_UNIX
         make = loop.create_unix_server if unix else loop.create_server
@@ -48,7 +50,7 @@ class TcpListener(Listener):
         )
 
     async def stop(self) -> None:
-        """Take no more, and let everybody go."""
+        """Accept no more connections, and close those that are open."""
         if self._server is not None:
             self._server.close()
         self.close_all()

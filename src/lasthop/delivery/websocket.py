@@ -1,6 +1,7 @@
-"""Devices that connect by WebSocket: an ASGI application, so that they share the HTTP port.
+"""The listener for devices that connect by WebSocket: an ASGI application, so that they share the
+HTTP port.
 
-One task serves a connection, which is ASGI's way; what it does is bring messages to the link.
+As ASGI requires, one task serves a connection; it brings messages to the link.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Send: TypeAlias = Callable[[Event], Awaitable[None]]
 
 
 class WebSocketListener(Listener):
-    """Lets devices in by WebSocket."""
+    """Lets devices in by WebSocket, as an ASGI application."""
 
     def __init__(
         self,
@@ -37,7 +38,7 @@ class WebSocketListener(Listener):
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one connection, from its handshake to its end."""
+        """Serve one WebSocket, from its handshake to its end."""
         await receive()
         chosen = SUBPROTOCOL if SUBPROTOCOL in scope.get("subprotocols", ()) else None
         await send({"type": "websocket.accept", "subprotocol": chosen})
@@ -72,5 +73,5 @@ class WebSocketListener(Listener):
             link.ended(reason)
 
     async def stop(self) -> None:
-        """Let everybody go; the HTTP server takes no more by itself."""
+        """Close all channels; the HTTP server itself stops accepting connections."""
         self.close_all()

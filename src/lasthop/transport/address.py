@@ -1,5 +1,5 @@
-"""Where a gateway is, as a URL: `tcp://HOST:PORT`, `wss://HOST/PATH`, `unix:PATH`. The schemes are
-those of `transport.schemes`."""
+"""The address of a gateway as a URL: `tcp://HOST:PORT`, `wss://HOST/PATH`, `unix:PATH`. The schemes
+are those of `transport.schemes`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from lasthop.transport.schemes import SCHEMES, Form
 DEFAULT_PATH = "/hop"
 
 DEFAULT_INTERVAL: Micros = 30 * SECOND
-"""Between two polls of a device that names no interval: a user waits no longer for an answer, and a
-radio that falls asleep after ten seconds still does."""
+"""The interval of a device that polls and names no interval: a user waits no longer for an answer,
+and a radio that falls asleep after ten seconds still does."""
 
 _BLUETOOTH = re.compile("[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}")
 
 
 class GatewayAddress(msgspec.Struct, frozen=True):
-    """Where a gateway is."""
+    """The address at which a device reaches its gateway."""
 
     scheme: str
     host: str = ""
@@ -30,11 +30,11 @@ class GatewayAddress(msgspec.Struct, frozen=True):
     path: str = ""
     url: str = ""
     every: Micros | None = None
-    """How often it is polled; `None` where it is not."""
+    """The interval at which the device polls, in microseconds; None for schemes without polling."""
 
     @property
     def secure(self) -> bool:
-        """Whether what is said there is encrypted, and the gateway's certificate checked."""
+        """Whether the connection is encrypted and the gateway's certificate checked."""
         return SCHEMES[self.scheme].secure
 
     @property
@@ -44,7 +44,7 @@ class GatewayAddress(msgspec.Struct, frozen=True):
 
 
 def parse(url: str) -> GatewayAddress:
-    """Read an address, or raise InvalidRequest."""
+    """Parse the URL of a gateway; raise InvalidRequest."""
     scheme, colon, rest = url.partition(":")
     place = rest.removeprefix("//")
     kind = SCHEMES.get(scheme) if colon else None

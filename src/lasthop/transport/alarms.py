@@ -1,8 +1,8 @@
 """One timer for all links: ten thousand idle ones cost an entry in a set each, not a timer.
 
-A link says when it next wants to be woken. It is looked at in the second in which that is due; if
-it wants to be woken later by then, because something arrived, it is put off. So traffic hardly
-ever touches a timer: only the answer to a ping brings the next one forward.
+A link says when it next wants to be woken, and is checked in the second in which that is due; if
+something arrived and it wants to be woken later by then, it is postponed. So traffic hardly ever
+touches a timer: only the answer to a ping brings the next one forward.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lasthop.clock import SECOND, Clock, Micros
 
 
 class Cancellable(Protocol):
-    """A timer that has been set."""
+    """A timer that has been set and can be cancelled."""
 
     def cancel(self) -> None: ...
 
@@ -24,25 +24,26 @@ CallLater: TypeAlias = Callable[[float, Callable[[], None]], Cancellable]
 
 
 class Sleeper(Protocol):
-    """Somebody who wants to be woken."""
+    """An object that is to be woken at a time, such as a link."""
 
     slot: int
-    """Where the alarms keep it; 0: nowhere."""
+    """The second in which the alarms will check this object; 0 if it is not registered."""
 
     def next_timeout(self) -> Micros | None:
-        """When it wants to be woken; None: not any more."""
+        """Return when to call `timeout`; None if that is not needed any more."""
         ...
 
     def timeout(self) -> None:
-        """It is time."""
+        """Act because the time of `next_timeout` has come."""
         ...
 
 
 class Alarms:
-    """Wakes links in the second in which they want it."""
+    """Wakes links in the second in which they ask for it."""
 
     def __init__(self, clock: Clock, call_later: CallLater | None = None) -> None:
-        """`call_later` is the running loop's, unless a test brings its own."""
+        """Start without entries; `call_later` is that of the running loop, unless a test provides
+        its own."""
         self._clock = clock
         self._call_later = call_later
         self._slots: dict[int, set[Sleeper]] = {}
@@ -50,7 +51,7 @@ class Alarms:
         self._next = 0
 
     def set(self, sleeper: Sleeper) -> None:
-        """Wake it when it wants; call again when that is earlier than it was."""
+        """Register the sleeper for its next timeout; call again when that becomes earlier."""
         self.forget(sleeper)
         due = sleeper.next_timeout()
         if due is None:
@@ -61,13 +62,13 @@ class Alarms:
             self._arm(slot)
 
     def hasten(self, sleeper: Sleeper) -> None:
-        """Something happened to a sleeper: if that makes it want to be woken earlier, it is."""
+        """Register a sleeper again if its next timeout has become earlier."""
         due = sleeper.next_timeout()
         if due is not None and due // SECOND + 1 < sleeper.slot:
             self.set(sleeper)
 
     def forget(self, sleeper: Sleeper) -> None:
-        """Do not wake it any more."""
+        """Remove the sleeper: do not wake it any more."""
         slot = self._slots.get(sleeper.slot)
         if slot is not None:
             slot.discard(sleeper)
@@ -76,7 +77,7 @@ class Alarms:
         sleeper.slot = 0
 
     def close(self) -> None:
-        """Wake nobody any more."""
+        """Remove all sleepers and cancel the timer."""
         self._slots.clear()
         if self._timer is not None:
             self._timer.cancel()
@@ -87,7 +88,8 @@ class Alarms:
             self._timer.cancel()
         self._next = slot
         delay = max(0, slot * SECOND - self._clock.now()) / SECOND
-        # Seen from a clock that can be set, an hour ahead may be now: look once a minute at least.
+        # The wall clock can be set, so that what is an hour ahead may be due at once: check at
+        # least once a minute.
         call_later = self._call_later or asyncio.get_running_loop().call_later
         self._timer = call_later(min(delay, 60), self._ring)
 
@@ -103,5 +105,5 @@ class Alarms:
                 if sleeper.slot == 0:
                     self.set(sleeper)
         if self._slots:
-            # Whoever was put off may have set the timer, and later than others want it.
+            # A sleeper that was postponed may have set the timer later than others need it.
             self._arm(min(self._slots))

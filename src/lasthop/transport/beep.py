@@ -24,7 +24,7 @@ from lasthop.wire.beep.session import (
 
 
 class BeepLink(ChannelLink):
-    """A link over one channel of a session."""
+    """A link over one channel of a BEEP session."""
 
     __slots__ = ("_channel", "_connection", "_ending", "_full")
 
@@ -54,7 +54,7 @@ class BeepLink(ChannelLink):
         self._connection.abort()
 
     def settle(self, *, paused: bool) -> None:
-        """Look whether there is room, and whether the last word has left."""
+        """Report whether the channel has room, and end the link once its CLOSE was sent."""
         if self.over:
             return
         unsent = self._connection.session.waiting(self._channel)
@@ -69,12 +69,12 @@ class BeepLink(ChannelLink):
 
 
 class BeepConnection(asyncio.Protocol):
-    """A TCP connection that speaks BEEP."""
+    """A TCP connection with a BEEP session, and the links on its channels."""
 
     def __init__(
         self, ends: Ends, make: Callable[[], Machine], *, initiator: bool, max_unit: int
     ) -> None:
-        """`make` is asked for the machine of each channel."""
+        """Create the session; `make` returns the protocol state of each new channel."""
         self._ends = ends
         self._make = make
         self.session = BeepSession(
@@ -90,7 +90,7 @@ class BeepConnection(asyncio.Protocol):
         self._paused = False
         self._flushing = False
         self.opened: asyncio.Future[BeepLink] = asyncio.get_running_loop().create_future()
-        """The first link, on the side of whoever connected."""
+        """The first link, for the side that opened the connection."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -103,7 +103,7 @@ class BeepConnection(asyncio.Protocol):
             for event in self.session.receive(data):
                 self._happened(event)
         except LasthopError as error:
-            # A frame that is none ends the session without a word (RFC 3080, 2.2.1.1).
+            # A poorly formed frame ends the session without a reply (RFC 3080, 2.2.1.1).
             self._fail(str(error))
             return
         for channel, link in self.links.items():
@@ -130,14 +130,14 @@ class BeepConnection(asyncio.Protocol):
         self._settle()
 
     def flush(self) -> None:
-        """Write what the session wants written."""
+        """Write the octets that the session has to send."""
         data = self.session.data_to_send()
         if data and self._transport is not None:
             self._transport.write(data)
         self._settle()
 
     def leave(self, channel: int) -> None:
-        """A link is over: so is its channel, and with the last one the session."""
+        """Close the channel of a link that has ended, and with the last one the session."""
         self.links.pop(channel, None)
         self.session.close(channel if self.links else 0)
         data = self.session.data_to_send()
@@ -147,7 +147,7 @@ class BeepConnection(asyncio.Protocol):
                 self._transport.close()
 
     def abort(self) -> None:
-        """End at once."""
+        """End the connection at once, without closing the session."""
         if self._transport is not None:
             self._transport.abort()
 
@@ -189,7 +189,7 @@ class BeepConnection(asyncio.Protocol):
             link.ended(reason)
         if not self.opened.done():
             self.opened.set_exception(ConnectionError(reason))
-            self.opened.exception()  # Whoever waits is told; nobody has to.
+            self.opened.exception()  # Mark the error as retrieved, in case nobody waits.
 
     def _settle(self) -> None:
         for link in list(self.links.values()):

@@ -1,4 +1,4 @@
-"""From an address to a link, on the device's side."""
+"""Opens a link to the address of a gateway, on the device's side."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ from lasthop.wire.hop.mapping import Mapping
 from lasthop.wire.requests.bodies import BODY, HEAD
 
 TIMEOUT = 30.0
-"""Seconds until a connection, with TLS if it has any, must be there; then HELLO has its own."""
+"""Seconds for a connection, with TLS if it has any; the handshake after it has a timeout of its
+own."""
 
 
 async def dial(
     address: GatewayAddress, hello: Hello, ends: Ends, *, tls: ssl.SSLContext | None = None
 ) -> ChannelLink:
-    """Connect and say HELLO; what follows is told to the owner. Raises OSError when nobody is
-    there."""
+    """Connect and send HELLO; the owner is told what follows. Raise OSError when the gateway cannot
+    be reached."""
     if address.secure and tls is None:
         tls = await asyncio.to_thread(ssl.create_default_context)
     context = tls if address.secure else None
@@ -44,7 +45,7 @@ async def dial(
 async def dial_stream(
     address: GatewayAddress, hello: Hello, ends: Ends, tls: ssl.SSLContext | None
 ) -> ChannelLink:
-    """A link over TCP, TLS or a Unix socket."""
+    """Return a link over TCP, TLS or a Unix socket."""
 
     def make() -> StreamLink:
         machine = Dialing(hello, mapping=Mapping.STREAM, now=ends.clock.now())
@@ -61,7 +62,7 @@ async def dial_stream(
 async def dial_seqpacket(
     address: GatewayAddress, hello: Hello, ends: Ends, _tls: ssl.SSLContext | None
 ) -> ChannelLink:
-    """A link over a socket that keeps boundaries, which nobody encrypts."""
+    """Return a link over a socket that keeps boundaries; such sockets are not encrypted."""
     connected = await seqpacket.connect(address)
     machine = Dialing(hello, mapping=Mapping.DATAGRAM, now=ends.clock.now())
     link = seqpacket.SeqpacketLink(ends, machine, connected)
@@ -72,7 +73,7 @@ async def dial_seqpacket(
 async def dial_beep(
     address: GatewayAddress, hello: Hello, ends: Ends, tls: ssl.SSLContext | None
 ) -> ChannelLink:
-    """A link over a channel of BEEP."""
+    """Return a link over a channel of a BEEP session."""
 
     def machine() -> Dialing:
         return Dialing(hello, mapping=Mapping.DATAGRAM, now=ends.clock.now())
@@ -93,7 +94,7 @@ async def dial_beep(
 async def dial_http(
     address: GatewayAddress, hello: Hello, ends: Ends, tls: ssl.SSLContext | None
 ) -> ChannelLink:
-    """A link over HTTP requests."""
+    """Return a link whose units are carried by HTTP requests."""
     server = HttpServer(
         address.host, address.port, tls=tls, limit=max(BODY, hello.max_frame) + HEAD
     )
@@ -110,7 +111,7 @@ async def dial_http(
 async def dial_websocket(
     address: GatewayAddress, hello: Hello, ends: Ends, tls: ssl.SSLContext | None
 ) -> ChannelLink:
-    """A link over a WebSocket."""
+    """Return a link over a new WebSocket to the gateway."""
     try:
         socket = await connect(
             address.url,

@@ -1,5 +1,5 @@
-"""The `enc` feature: whatever is said is encrypted, and to a gateway whose certificate was checked;
-otherwise it is not said at all."""
+"""The `enc` feature: a device only speaks over encrypted links, to a gateway whose certificate was
+checked."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from lasthop.transport.schemes import secure_schemes
 
 
 def insist(address: GatewayAddress, tls: ssl.SSLContext | None) -> None:
-    """Raise InvalidRequest unless what is said there is encrypted and the certificate checked.
+    """Raise InvalidRequest unless the address is encrypted and the TLS context checks certificates.
 
-    Without a context of one's own the default one is used, which checks everything.
+    Without a TLS context the default one is used, which checks everything.
     """
     if not address.secure:
         raise InvalidRequest(

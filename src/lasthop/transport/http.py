@@ -1,7 +1,7 @@
-"""One HTTP/1.1 request to somebody else's server: a POST, a bounded answer, nothing else.
+"""One HTTP/1.1 request to another server: a POST and a bounded answer.
 
-Names are looked up here, and the connection goes to an address that was looked at: whoever controls
-a name cannot lead us to a place that it did not have when it was checked.
+Names are resolved here, and the connection goes to the very address that was checked: whoever
+controls a name cannot make it lead elsewhere between the check and the connection.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ Headers: TypeAlias = tuple[tuple[str, str], ...]
 
 CHUNK = 64 * 1024
 MAX_HEADERS = 64 * 1024
-"""Bytes of an answer's headers; servers send a few hundred."""
+"""The most bytes of an answer's headers; servers send a few hundred."""
 
 
 class HttpFailure(Exception):
-    """There was no answer. `sent` says whether the request may have arrived all the same."""
+    """A request without an answer. `sent` says whether the request may have arrived all the
+    same."""
 
     def __init__(self, reason: str, *, sent: bool) -> None:
         super().__init__(reason)
@@ -36,16 +37,16 @@ class HttpFailure(Exception):
 class HttpAnswer(NamedTuple):
     status: int
     headers: Headers
-    """Names in lower case."""
+    """The headers of the answer, with names in lower case."""
     body: bytes
 
     def header(self, name: str) -> str:
-        """The first value of a header; empty when there is none."""
+        """Return the first value of a header; empty when there is none."""
         return next((value for found, value in self.headers if found == name), "")
 
 
 def anywhere(address: IpAddress) -> bool:
-    """Every address will do."""
+    """Allow every address: the default of `post`."""
     return True
 
 
@@ -59,7 +60,8 @@ async def post(
     allowed: Callable[[IpAddress], bool] = anywhere,
     tls: ssl.SSLContext | None = None,
 ) -> HttpAnswer:
-    """POST a body and read the answer, of which `limit` bytes at most; raises `HttpFailure`."""
+    """POST a body and return the answer, whose body has at most `limit` bytes; raise
+    `HttpFailure`."""
     exchange = _Exchange(url, limit)
     try:
         async with asyncio.timeout(timeout):
@@ -80,19 +82,19 @@ async def ask(
     request: bytes,
     parser: AnswerParser,
 ) -> HttpAnswer:
-    """Write a request to an open connection and read its answer; raises OSError or `HttpFailure`
+    """Write a request to an open connection and return its answer; raise OSError or `HttpFailure`
     when the connection is lost."""
     try:
         writer.write(request)
     except RuntimeError:
-        # uvloop refuses so to write to what has ended already; asyncio is silent until `drain`.
+        # uvloop reports a connection that has ended already in this way; asyncio only in `drain`.
         raise ConnectionResetError("the connection had ended before the request") from None
     await writer.drain()
     return await parser.read(reader)
 
 
 class AnswerParser:
-    """Reads one answer, of which the body has `limit` bytes at most."""
+    """Parses one answer, whose body has at most `limit` bytes."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -105,7 +107,7 @@ class AnswerParser:
         """Whether another request may follow on the same connection."""
 
     async def read(self, reader: asyncio.StreamReader) -> HttpAnswer:
-        """The answer, when all of it is here."""
+        """Return the answer when it is complete; raise HttpFailure."""
         size = 0
         while not self._complete:
             data = await reader.read(CHUNK)
@@ -120,11 +122,12 @@ class AnswerParser:
         return HttpAnswer(self._parser.get_status_code(), tuple(self._headers), bytes(self._body))
 
     def _ended_by_closing(self) -> bool:
-        """An answer without a length lasts until the connection ends."""
+        """Whether the end of the connection completes the answer, because the answer has no
+        length."""
         names = {name for name, _ in self._headers}
         return self._started and not names & {"content-length", "transfer-encoding"}
 
-    # What the parser finds.
+    # What the parser calls.
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._headers.append((name.decode("latin-1").lower(), value.decode("latin-1")))
@@ -141,12 +144,12 @@ class AnswerParser:
             self._started = False
         else:
             self._complete = True
-            # The parser knows only now; it is about to forget the headers.
+            # The parser knows this only now, and is about to forget the headers.
             self.reusable = self._parser.should_keep_alive()
 
 
 class _Exchange:
-    """A request to somebody, and its answer."""
+    """One request to a server, and its answer."""
 
     def __init__(self, url: str, limit: int) -> None:
         self.sent = False

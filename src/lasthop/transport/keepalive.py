@@ -13,14 +13,14 @@ from lasthop.transport.http import AnswerParser, HttpAnswer, HttpFailure, ask
 Streams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 MOST_IDLE = 4
-"""Connections that are kept: as many as a device has requests open."""
+"""The most connections that are kept: as many as a device has requests open."""
 
 
 class HttpServer:
-    """A server that is asked again and again."""
+    """An HTTP server that gets many requests, and the idle connections to it."""
 
     def __init__(self, host: str, port: int, *, tls: ssl.SSLContext | None, limit: int) -> None:
-        """`limit` bounds the body of an answer, in bytes."""
+        """Start without connections; `limit` is the most bytes of an answer's body."""
         self._host = host
         self._port = port
         self._tls = tls
@@ -32,8 +32,8 @@ class HttpServer:
         self._closed = False
 
     async def post(self, target: str, kind: str, body: bytes) -> HttpAnswer:
-        """POST a body of this content type; raises OSError or HttpFailure when there is no
-        answer."""
+        """POST a body of this content type and return the answer; raise OSError or HttpFailure when
+        there is none."""
         reader, writer = self._kept() or await self._connect()
         parser = AnswerParser(self._limit)
         reusable = False
@@ -50,14 +50,15 @@ class HttpServer:
         return answer
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the idle connections, and keep none from now on."""
         self._closed = True
         for _, writer in self._idle:
             writer.close()
         self._idle = []
 
     def _kept(self) -> Streams | None:
-        """An idle connection that the server has not ended, as far as is known here."""
+        """Return an idle connection that the server has not closed, as far as known; None if there
+        is none."""
         while self._idle:
             reader, writer = self._idle.pop()
             if not (writer.is_closing() or reader.at_eof() or reader.exception()):

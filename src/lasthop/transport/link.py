@@ -1,8 +1,8 @@
-"""One channel, seen from the event loop: bytes in, frames to its owner; frames out, bytes to write.
+"""One channel on the event loop: bytes come in and frames go to its owner; frames go out as bytes.
 
-A `ChannelLink` owns the channel's machine (`wire.hop`), which changes from handshake to open
-connection. What carries the bytes is a subclass; it decides nothing. A link is also what the
-gateway calls a channel, so that an idle device costs one object and its machine.
+A `ChannelLink` owns the channel's protocol state (`wire.hop`), which changes from handshake to open
+connection. A subclass carries the bytes and decides nothing. A link is also what the gateway calls
+a channel, so that an idle device costs one object and its protocol state.
 """
 
 from __future__ import annotations
@@ -21,34 +21,35 @@ from lasthop.wire.hop.handshake import Dialing, Opened, Waiting
 Machine: TypeAlias = Waiting | Dialing | Open
 
 LINGER = 5 * SECOND
-"""How long a peer may take to read the last word before the link is cut."""
+"""How long a peer may take to read the CLOSE before the link is cut."""
 
 
 class Owner(Protocol):
-    """Whoever is told what happens on links."""
+    """The object that is told what happens on links."""
 
     def connected(self, link: ChannelLink) -> None:
-        """Bytes can be carried; nothing has been said yet."""
+        """Note that a link can carry bytes; no frame has been sent yet."""
         ...
 
     def received(self, link: ChannelLink, frames: Sequence[Frame]) -> None:
-        """Frames came in, in order; on the gateway's side the first one is the HELLO."""
+        """Handle frames that a link received, in order; on the gateway's side the first one is the
+        HELLO."""
         ...
 
     def welcomed(self, link: ChannelLink, opened: Opened) -> None:
-        """On the device's side: the gateway's answer to HELLO, and what came behind it."""
+        """Handle the gateway's answer to HELLO on the device's side, and the frames behind it."""
         ...
 
     def paused(self, link: ChannelLink, paused: bool) -> None:
-        """The unsent buffer is full (true) or has room again (false)."""
+        """Note that a link's unsent buffer is full (true) or has room again (false)."""
         ...
 
     def drained(self, link: ChannelLink) -> None:
-        """The answer to `report_drained`."""
+        """Note that a link's unsent buffer is empty, after `report_drained`."""
         ...
 
     def lost(self, link: ChannelLink, reason: str) -> None:
-        """The link has ended; said once, after everything that it received."""
+        """Note that a link has ended; called once, after everything that the link received."""
         ...
 
 
@@ -64,14 +65,14 @@ class Ends:
 
 
 class ChannelLink:
-    """A channel on the event loop."""
+    """A channel on the event loop; subclasses carry its bytes."""
 
     __slots__ = ("_cut_at", "_draining", "_ends", "_lost", "local", "machine", "number", "slot")
 
     ordered = True
     """Whether what is sent cannot overtake what was sent before it."""
     reliable = True
-    """Whether everything that was sent before the end arrives."""
+    """Whether everything that was sent before the link's end arrives."""
 
     def __init__(self, ends: Ends, machine: Machine, *, local: bool) -> None:
         self._ends = ends
@@ -79,7 +80,7 @@ class ChannelLink:
         self.local = local
         """Whether the peer is on this machine."""
         self.number = 0
-        """Given by whoever counts channels."""
+        """The channel's number, set by the owner."""
         self.slot = 0
         self._cut_at: Micros | None = None
         self._lost = False
@@ -88,7 +89,7 @@ class ChannelLink:
     # For the owner.
 
     def send(self, frames: Sequence[Frame]) -> None:
-        """Hand frames to the link, in order; after its end they are dropped."""
+        """Send frames, in order; after the link's end they are dropped."""
         machine = self.machine
         if machine.closed is not None or not frames:
             return
@@ -102,61 +103,64 @@ class ChannelLink:
         try:
             machine.send(frames, now)
         except LasthopError as error:
-            # It would be the same after a reconnect; but nobody else is to suffer from it.
+            # A frame that cannot be encoded fails after a reconnect as well; only this channel
+            # suffers.
             machine.close(Close(CloseCode(error.hop_code), 0, str(error)), now)
         self._flush()
 
     def sent_elsewhere(self, frames: Sequence[Frame]) -> None:
-        """The peer was told this over another channel of the same session."""
+        """Note that these frames were sent to the peer over another channel of the same session."""
         if type(self.machine) is Open:
             self.machine.sent_elsewhere(frames)
 
     def close(self, code: CloseCode, reason: str, retry_after_ms: int = 0) -> None:
-        """Say why, and end the link. `lost` follows."""
+        """Send a CLOSE with this reason and end the link; the owner's `lost` follows."""
         if self.machine.closed is None:
             self._close(Close(code, retry_after_ms, reason))
             self._flush()
 
     def fail(self, error: HopError) -> None:
-        """Close because of what the peer did."""
+        """Close the link because of an error of the peer."""
         if self.machine.closed is None:
             self.machine.error = error
             self.close(CloseCode(error.hop_code), str(error))
 
     def report_drained(self) -> None:
-        """Say `drained` to the owner when what was handed over so far has left the unsent buffer,
-        later in any case than now."""
+        """Call the owner's `drained` when the frames so far have left the unsent buffer, but never
+        from within this call."""
         self._draining = True
         asyncio.get_running_loop().call_soon(self.look_drained)
 
     def look_drained(self) -> None:
-        """For the carrier, whenever less is unsent: tell the owner when that is nothing."""
+        """Tell the owner if the unsent buffer is empty; the carrier calls this whenever the buffer
+        shrinks."""
         if self._draining and not self._lost and not self.unsent:
             self._draining = False
             self._ends.owner.drained(self)
 
     def hasten(self) -> None:
-        """The machine may want to be woken earlier than it did."""
+        """Set the alarm again, because the next timeout may have become earlier."""
         self._ends.alarms.hasten(self)
 
     @property
     def closed(self) -> Close | None:
-        """The last word, whoever said it."""
+        """The CLOSE that ended the link, from either side; None while it is open."""
         return self.machine.closed
 
     @property
     def over(self) -> bool:
-        """Whether the owner has been told of its end."""
+        """Whether the owner has been told of the link's end."""
         return self._lost
 
     def next_timeout(self) -> Micros | None:
-        """When to call `timeout`."""
+        """Return when to call `timeout`; None after the link's end."""
         if self._lost:
             return None
         return self._cut_at if self._cut_at is not None else self.machine.next_timeout()
 
     def timeout(self) -> None:
-        """Time has passed."""
+        """Send or expect a heartbeat, or cut the link because the peer did not read the CLOSE in
+        time."""
         if self._cut_at is not None:
             self.cut()
         else:
@@ -166,13 +170,13 @@ class ChannelLink:
     # For the carrier.
 
     def begin(self) -> None:
-        """Bytes can be carried."""
+        """Start the handshake: the carrier can carry bytes now."""
         self._ends.owner.connected(self)
         self._ends.alarms.set(self)
         self._flush()
 
     def arrived(self, data: bytes, number: int | None = None) -> None:
-        """Bytes came in: a piece of a stream, or one unit, with its number where units may overtake
+        """Take in bytes: a piece of a stream, or one unit, with its number where units may overtake
         one another."""
         ends = self._ends
         machine = self.machine
@@ -182,7 +186,7 @@ class ChannelLink:
                 frames = machine.receive(data, now)
             else:
                 frames = machine.receive_unit(data, number, now)
-            # It may have answered a ping, for which we would have waited longer than for the next.
+            # An answer to a ping brings the next ping before the timeout of that answer.
             ends.alarms.hasten(self)
             if frames:
                 ends.owner.received(self, frames)
@@ -199,18 +203,18 @@ class ChannelLink:
         self._flush()
 
     def full(self, full: bool) -> None:
-        """The carrier's unsent buffer is full, or has room again."""
+        """Note that the carrier's unsent buffer is full, or has room again."""
         if not self._lost:
             self._ends.owner.paused(self, full)
 
     def ended(self, reason: str) -> None:
-        """Nothing is carried any more."""
+        """End the link because the carrier has ended."""
         if self._lost:
             return
         self._lost = True
         closed = self.machine.closed
         if closed is None:
-            # Whoever still holds the link shall see that it is over.
+            # Those who still hold the link shall see that it has ended.
             self.machine.closed = Close(CloseCode.BYE, 0, reason)
         self._ends.alarms.forget(self)
         self._ends.owner.lost(self, closed.reason if closed is not None else reason)
@@ -231,21 +235,21 @@ class ChannelLink:
             self._ends.alarms.set(self)
             self.hang_up()
 
-    # The carrier itself.
+    # What a carrier implements.
 
     @property
     def unsent(self) -> int:
-        """Bytes that wait to be carried, as far as the carrier can tell."""
+        """Bytes that wait to be sent, as far as the carrier can tell."""
         return 0
 
     def write(self, units: list[bytes]) -> None:
-        """Carry these units, in order."""
+        """Send these units, in order."""
         raise NotImplementedError
 
     def hang_up(self) -> None:
-        """End when what was written has been carried."""
+        """End the connection when everything that was written has been sent."""
         raise NotImplementedError
 
     def cut(self) -> None:
-        """End now."""
+        """End the connection now, whatever is unsent."""
         raise NotImplementedError

@@ -1,8 +1,8 @@
-"""Who is a process of this machine, and acts by its own will: what an open gateway asks of everyone
-who comes without a credential.
+"""Decides whether a request comes from a process of this machine that acts for itself, which an
+open gateway requires of requests without a credential.
 
-An address says where a connection ends, and no more: a proxy on this machine speaks for strangers,
-and a browser on this machine does what the pages of strangers tell it to. Every HTTP door, for
+An address only says where a connection ends: a proxy on this machine speaks for strangers, and a
+browser on this machine does what the pages of strangers tell it to. Every HTTP door, for
 publishers, people and devices alike, therefore asks `from_this_machine`.
 """
 
@@ -20,7 +20,7 @@ FORWARDED = frozenset(
         b"forwarded",
         b"via",
         b"cdn-loop",
-        # What nginx, Apache, Caddy, Traefik, HAProxy and most tunnels say, alone or together.
+        # The headers of nginx, Apache, Caddy, Traefik, HAProxy and most tunnels, alone or together.
         b"x-forwarded",
         b"x-forwarded-by",
         b"x-forwarded-for",
@@ -50,23 +50,23 @@ FORWARDED = frozenset(
         b"x-azure-clientip",
     }
 )
-"""Headers that only somebody adds who passes on another's request. Whatever they say, the request
-is then a stranger's: nothing is read from them, so that nothing can be gained by forging them. A
-proxy that adds none of them cannot be told from a local process; whoever runs one asks everybody
-for credentials."""
+"""Headers that are only added by a program that passes on another's request. Such a request comes
+from a stranger, whatever the header's value is: values are not read, so that forging them gains
+nothing. A proxy that adds none of them cannot be told from a local process; whoever runs such a
+proxy must require credentials of everybody."""
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 _OWN_SITES = frozenset({b"same-origin", b"none"})
-"""What a browser says of requests by our own pages, and by a person at its address bar. Pages of
-another port are `same-site`."""
+"""The values of Sec-Fetch-Site for requests by our own pages, and by a person at the address bar.
+Pages of another port are `same-site`."""
 
 
 def from_this_machine(headers: Mapping[bytes, bytes], peer: str | None) -> bool:
-    """Whether a request with these headers (see `joined`) comes from a process of this machine, by
-    its own will.
+    """Whether a request with these headers (see `joined`) comes from a process of this machine that
+    acts for itself.
 
-    A proxy shows itself by what it adds. A page shows itself as `from_foreign_page` says or, when
+    A proxy is recognised by the headers that it adds; a page as `from_foreign_page` says or, when
     its own name was made to lead here (DNS rebinding), by that name in Host.
     """
     return (
@@ -81,8 +81,8 @@ def from_this_machine(headers: Mapping[bytes, bytes], peer: str | None) -> bool:
 def from_foreign_page(headers: Mapping[bytes, bytes]) -> bool:
     """Whether a page that is not the gateway's own has made a browser send this request.
 
-    What a browser adds to requests by itself, such as a cookie, then says nothing about the will of
-    its owner. A token that the page itself has is another matter.
+    Then what a browser adds by itself, such as a cookie, does not show that its owner wants the
+    request. A token that the page itself has does.
     """
     origin = headers.get(b"origin")
     if origin is not None and not _same_place(origin, headers.get(b"host", b"")):
@@ -91,11 +91,11 @@ def from_foreign_page(headers: Mapping[bytes, bytes]) -> bool:
 
 
 def joined(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
-    """Headers by their names in lower case; the values of one that is repeated stand behind one
-    another (RFC 9110, 5.3).
+    """Return headers by their names in lower case; the values of a repeated header are joined (RFC
+    9110, 5.3).
 
-    Two of a header that may be there once are thus one that nobody understands: which of them
-    counts is not left to chance.
+    Two of a header that may only occur once thus become one invalid value, and it does not depend
+    on chance which of them counts.
     """
     found: dict[bytes, bytes] = {}
     for given, value in headers:
@@ -107,7 +107,7 @@ def joined(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
 
 
 def peer_of(connection: Mapping[str, Any]) -> str | None:
-    """The address at the other end of an ASGI connection."""
+    """Return the address at the other end of an ASGI connection; None if it is unknown."""
     client = connection.get("client")
     return client[0] if client else None
 
@@ -141,15 +141,15 @@ def _names_this_machine(host: bytes) -> bool:
 
 @lru_cache(256)
 def _same_place(origin: bytes, host: bytes) -> bool:
-    """Whether an Origin is of the host and the port that Host names.
+    """Whether an Origin has the host and the port that Host names.
 
-    Our own scheme does not matter: behind a proxy that ends TLS it is not the browser's. A port
-    that neither names is therefore the default of the Origin's scheme.
+    The gateway's own scheme does not matter: behind a proxy that ends TLS it is not the browser's.
+    A port that neither names is therefore the default of the Origin's scheme.
     """
     page, here = _split(origin), _split(b"//" + host)
     if page is None or here is None:
         return False
-    default = _DEFAULT_PORTS.get(page.scheme)  # Of `null` and the pages of apps there is none.
+    default = _DEFAULT_PORTS.get(page.scheme)  # `null` and the pages of apps have none.
     if default is None:
         return False
     return (page.hostname, page.port or default) == (here.hostname, here.port or default)
@@ -158,7 +158,7 @@ def _same_place(origin: bytes, host: bytes) -> bool:
 def _split(address: bytes) -> SplitResult | None:
     try:
         found = urlsplit(address.decode("latin-1"))
-        _ = found.port  # It is read only now, and what follows the host may be no port at all.
+        _ = found.port  # Parsed only on access: what follows the host may be no port at all.
     except ValueError:
         return None
     return found

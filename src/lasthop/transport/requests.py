@@ -1,4 +1,5 @@
-"""Links over HTTP requests, on the device's side. What to ask and when is in `wire.requests`."""
+"""Links over HTTP requests, on the device's side. `wire.requests` decides what to request and
+when."""
 
 from __future__ import annotations
 
@@ -16,15 +17,15 @@ from lasthop.wire.requests.asking import HeldRequests, Polling, RequestClient, R
 from lasthop.wire.requests.bodies import CONTENT_TYPE, UnitsToSend, unpack
 
 SLACK = 15.0
-"""Seconds that an answer may take beyond the time for which the gateway may hold it."""
+"""Seconds that an answer may take beyond the time for which the gateway may hold the request."""
 
 LAST_WORD = 2.0
-"""Seconds for answers that are under way when a request finds its connection gone: one of them may
-say why."""
+"""Seconds to wait for outstanding answers after a request was refused because its connection is
+gone: one of them may have the CLOSE that says why."""
 
 
 class RequestsLink(ChannelLink):
-    """A link whose units travel in requests and their answers."""
+    """A link whose units travel in HTTP requests and their answers."""
 
     __slots__ = (
         "_asking",
@@ -42,7 +43,7 @@ class RequestsLink(ChannelLink):
     def __init__(
         self, ends: Ends, machine: Machine, server: HttpServer, *, every: Micros | None
     ) -> None:
-        """With `every` it polls; without, requests wait at the gateway."""
+        """Create the link; with `every` it polls, without it requests wait at the gateway."""
         super().__init__(ends, machine, local=False)
         self._server = server
         self._every = every
@@ -51,13 +52,13 @@ class RequestsLink(ChannelLink):
         )
         self._full = False
         self._refusal = ""
-        """Why nothing more is asked."""
+        """Why no more requests are made; empty while they are."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._url = ""
 
     async def open(self, path: str) -> None:
-        """Say HELLO, and learn the URL of this connection; raises OSError when that fails."""
+        """Send HELLO and learn the URL of this connection; raise OSError when that fails."""
         hello = UnitsToSend()
         hello.add(self.machine.data_to_send())
         every = "" if self._every is None else f"?poll={self._every / SECOND:g}"
@@ -68,13 +69,13 @@ class RequestsLink(ChannelLink):
         place = urlsplit(urljoin(path, answer.header("location")))
         if answer.status != 201 or not place.path:
             raise ConnectionError(f"no gateway there: {_complaint(answer)}")
-        # Only the path counts: whatever an answer says, it leads to no other server.
+        # Only the path counts, so that no answer can lead the device to another server.
         self._url = place.path
         self.begin()
         self._take(answer.body, 0)
         self._pump()
 
-    # The carrier.
+    # What a carrier of `ChannelLink` implements.
 
     def write(self, units: list[bytes]) -> None:
         self._asking.write(units)
@@ -92,7 +93,7 @@ class RequestsLink(ChannelLink):
         self._end("cut off")
 
     def _pump(self) -> None:
-        """Ask what is to be asked now, and come back when there is more."""
+        """Make the requests that are due now, and set a timer for the next ones."""
         if self.over or not self._url:
             return
         if self._asking.over:
@@ -152,8 +153,8 @@ class RequestsLink(ChannelLink):
             self._pump()
 
     def _refused(self, reason: str) -> None:
-        """The server wants no more requests of this connection. An answer that was given before
-        this refusal may still be on its way, and say more."""
+        """Note that the server refuses requests of this connection. An answer that it gave before
+        may still arrive and say why."""
         if not self._refusal:
             self._refusal = reason
             if self._timer is not None:
@@ -185,19 +186,20 @@ class RequestsLink(ChannelLink):
         self.ended(reason)
 
     def _others(self) -> set[asyncio.Task[None]]:
-        """The requests under way, but for the one whose answer is being looked at."""
+        """Return the tasks of open requests, except the one that is running now."""
         current = asyncio.current_task()
         return {task for task in self._tasks if task is not current}
 
 
 def _complaint(answer: HttpAnswer) -> str:
-    """What an error answer says, in a line."""
+    """Return what an error answer says, in one line."""
     said = answer.body[:200].decode("utf-8", "replace").strip()
     line = said.splitlines()[0] if said else "nothing more"
     return f"the server answered {answer.status}: {line}"
 
 
 def _seconds(text: str) -> Micros:
-    """What the server asks for, up to a minute."""
+    """Return the pause that the server asks for in `Retry-After`, at most a minute; 0 if
+    unreadable."""
     known = text.isascii() and text.isdigit() and len(text) < 6
     return min(int(text), 60) * SECOND if known else 0

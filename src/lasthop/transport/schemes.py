@@ -1,9 +1,9 @@
-"""The one table of channel kinds: by the scheme of a URL, how such a channel is addressed, dialled,
-listened for, and what it promises.
+"""The table of channel kinds by URL scheme: how such a channel is addressed, dialled and listened
+for, and what it guarantees.
 
-Dialling and listening are named as `module:name`, and loaded when somebody wants them: the device's
-side knows nothing of the gateway's, and a program pays only for what it uses. A new kind takes its
-place in `SCHEMES`; addresses, help and messages follow from it.
+Dialling and listening are named as `module:name` and loaded when first used: the device's side
+knows nothing of the gateway's, and a program pays only for what it uses. A new kind is one more row
+of `SCHEMES`; addresses, help and messages follow from it.
 """
 
 from __future__ import annotations
@@ -27,51 +27,52 @@ _PACKETS = "lasthop.transport.dial:dial_seqpacket", "lasthop.delivery.seqpacket:
 
 
 class Form(Enum):
-    """What stands behind the scheme of an address."""
+    """What follows the scheme of an address."""
 
     HOST = auto()
-    """`//HOST:PORT`, and nothing else."""
+    """The form `//HOST:PORT`, with nothing behind it."""
     URL = auto()
-    """`//HOST:PORT/PATH`, as it is."""
+    """The form `//HOST:PORT/PATH`, used exactly as given."""
     ROOT = auto()
-    """`//HOST:PORT/PATH`, below which requests go; `/hop` if there is none."""
+    """The form `//HOST:PORT/PATH`, where requests go below the path; `/hop` if there is none."""
     FILE = auto()
     """The path of a socket on this machine."""
     BLUETOOTH = auto()
-    """`//ADDRESS:PSM` of a Bluetooth device."""
+    """The form `//ADDRESS:PSM`, for a Bluetooth device."""
 
 
 class Scheme(msgspec.Struct, frozen=True):
-    """One kind of channel."""
+    """One kind of channel, chosen by the scheme of a URL."""
 
     form: Form
     dialled: str
-    """`dial(address, hello, ends, tls)`, which returns a link or raises OSError."""
+    """The function `dial(address, hello, ends, tls)`, which returns a link or raises OSError, as
+    `module:name`."""
     listened: str
-    """The `Listener` at the gateway."""
+    """The class of the gateway's `Listener`, as `module:name`."""
     port: int = 0
-    """If the address names none."""
+    """The port of an address that names none."""
     secure: bool = False
-    """Whether what is said is encrypted, and the gateway's certificate checked."""
+    """Whether the connection is encrypted and the gateway's certificate checked."""
     polled: bool = False
-    """Whether the device comes and asks every so many seconds."""
+    """Whether the device makes a request every so many seconds instead of keeping a connection."""
     reliable: bool = True
     """Whether everything that was sent before the end of a channel arrives. Over a channel that is
-    not reliable, what is not acknowledged in time leaves again."""
+    not reliable, what is not acknowledged in time is sent again."""
 
     @property
     def lasting(self) -> bool:
-        """Whether one connection lasts as long as the link: only then the link shows how much
+        """Whether one connection lasts as long as the link: only then does the link show how much
         silence a network allows."""
         return self.form is not Form.ROOT
 
     def dial(self) -> Callable[..., Awaitable[Any]]:
-        """The function that opens such a channel from the device's side."""
+        """Return the function that opens such a channel from the device's side."""
         dial: Callable[..., Awaitable[Any]] = _resolved(self.dialled)
         return dial
 
     def listener(self) -> Any:
-        """The class that lets devices in over such channels."""
+        """Return the class that lets devices in over such channels."""
         return _resolved(self.listened)
 
 
@@ -95,13 +96,13 @@ SCHEMES: dict[str, Scheme] = {
 
 
 def secure_schemes() -> str:
-    """The schemes that encrypt, in words."""
+    """Return the schemes that encrypt, as a phrase for messages."""
     *others, last = (name for name, scheme in SCHEMES.items() if scheme.secure)
     return f"{', '.join(others)} or {last}"
 
 
 def all_schemes() -> str:
-    """All schemes, in words."""
+    """Return all schemes, as a phrase for help and messages."""
     both = [name for name in SCHEMES if f"{name}s" in SCHEMES]
     alone = [n for n, scheme in SCHEMES.items() if n not in both and not scheme.secure]
     return f"{', '.join(both)}, each with an s for TLS; {', '.join(alone)}"

@@ -1,7 +1,7 @@
 """Links over SOCK_SEQPACKET: Unix sockets, and Bluetooth's L2CAP where the machine has it.
 
 The kernel keeps order and boundaries, so that a packet is a unit. asyncio has no transport for such
-sockets; readiness is all that is needed of the loop.
+sockets; the link only uses the loop's readiness callbacks.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from lasthop.transport.stream import HIGH_WATER
 from lasthop.wire.hop.pieces import SMALLEST, Joiner, cut
 
 UNIX_PACKET = 32 * 1024
-"""Bytes of a packet on a Unix socket: well below what the kernel allows, which wants the memory in
-one piece."""
+"""The most bytes of a packet on a Unix socket: well below what the kernel allows, which needs the
+memory in one piece."""
 
 L2CAP_PACKET = 672
-"""Bytes: what every Bluetooth device takes, unless it says more."""
+"""The most bytes of a packet that every Bluetooth device accepts unless it says more."""
 
 LARGEST = 64 * 1024
-"""Bytes of a packet that we read: what L2CAP allows at most."""
+"""The most bytes of a packet that is read: L2CAP's own limit."""
 
 AT_ONCE = 16
-"""Packets that are read before others have their turn."""
+"""The most packets that are read in one go, before other work has its turn."""
 
 _SOL_L2CAP, _L2CAP_OPTIONS = 6, 1
 
 
 class SeqpacketLink(ChannelLink):
-    """A link over a connected socket."""
+    """A link over a connected socket that keeps the boundaries of packets."""
 
     __slots__ = (
         "_ending",
@@ -52,7 +52,8 @@ class SeqpacketLink(ChannelLink):
     def __init__(
         self, ends: Ends, machine: Machine, connected: socket.socket, *, throttle: bool = False
     ) -> None:
-        """`throttle` is as for a stream: do not read while the peer does not."""
+        """Take over a connected socket; with `throttle` the link does not read while the peer does
+        not."""
         super().__init__(ends, machine, local=connected.family == socket.AF_UNIX)
         connected.setblocking(False)
         self._socket = connected
@@ -66,7 +67,7 @@ class SeqpacketLink(ChannelLink):
         self._loop = asyncio.get_running_loop()
 
     def start(self) -> None:
-        """Carry packets from now on."""
+        """Start reading packets, and start the handshake."""
         self._loop.add_reader(self._socket, self._readable)
         self.begin()
 
@@ -97,7 +98,7 @@ class SeqpacketLink(ChannelLink):
         if unit is not None:
             self.arrived(unit)
 
-    # The carrier.
+    # What a carrier of `ChannelLink` implements.
 
     def write(self, units: list[bytes]) -> None:
         for unit in units:
@@ -136,8 +137,9 @@ class SeqpacketLink(ChannelLink):
             self._fall_silent()
 
     def _fall_silent(self) -> None:
-        """The last word has left. The kernel would throw it away if we hung up before the peer has
-        read it while something of the peer is unread; so we read on until the peer hangs up."""
+        """Send no more, but read until the peer closes the socket. If the gateway closed it while
+        something of the peer is unread, the kernel would discard the CLOSE that the peer has not
+        read yet."""
         self._ending = False
         try:
             self._socket.shutdown(socket.SHUT_WR)
@@ -172,7 +174,7 @@ class SeqpacketLink(ChannelLink):
 
 
 async def connect(address: GatewayAddress) -> socket.socket:
-    """A socket that is connected to this address; raises OSError."""
+    """Return a socket that is connected to this address; raise OSError."""
     loop = asyncio.get_running_loop()
     if address.scheme == "l2cap":
         connected = l2cap_socket()
@@ -190,7 +192,7 @@ async def connect(address: GatewayAddress) -> socket.socket:
 
 
 def l2cap_socket() -> socket.socket:
-    """A socket for Bluetooth; raises OSError where the machine, or this Python, has none."""
+    """Return a socket for Bluetooth; raise OSError where the machine, or this Python, has none."""
     family = getattr(socket, "AF_BLUETOOTH", None)
     if family is None:
         raise OSError(errno.EAFNOSUPPORT, "this Python was built without Bluetooth")
@@ -202,7 +204,7 @@ def l2cap_socket() -> socket.socket:
 
 
 def packet_size(connected: socket.socket) -> int:
-    """Bytes of a packet that the peer of this socket takes."""
+    """Return the most bytes of a packet that the peer of this socket accepts."""
     if connected.family == socket.AF_UNIX:
         return UNIX_PACKET
     try:

@@ -11,23 +11,23 @@ from lasthop.transport.link import ChannelLink, Ends, Machine
 from lasthop.transport.locality import is_local
 
 HIGH_WATER = 64 * 1024
-"""Bytes not taken by the kernel yet before we say that a link is full: what lies here can no longer
-expire or be overtaken."""
+"""Bytes that the kernel has not accepted yet, from which a link counts as full: what waits here can
+no longer expire or be overtaken."""
 
 UNSENT = 16 * 1024
-"""Bytes that the kernel may hold unsent on a link that carries pieces: one of them."""
+"""The most bytes that the kernel may hold unsent on a link that carries pieces: one piece."""
 
 SLICE = 16 * 1024
-"""Bytes that are dealt with at a time. A read may bring sixteen times as much, which is 40,000 of
-the smallest messages and half a second; between two slices everybody else is served."""
+"""The most bytes that are handled at a time. A read may bring sixteen times as much, which is
+40,000 of the smallest messages and half a second; between two slices other work has its turn."""
 
 
 class StreamLink(ChannelLink, asyncio.Protocol):
     """A link that is its own asyncio protocol.
 
-    With `throttle` it does not read while the peer does not: a peer that only asks (PING) would
-    otherwise fill our memory with answers. Only one of two ends may do so, or both could wait for
-    each other; it is the gateway's.
+    With `throttle` the link does not read while the peer does not: a peer that only sends PING
+    would otherwise fill our memory with answers. Only one of two ends may throttle, or both could
+    wait for each other; it is the gateway's.
     """
 
     __slots__ = ("_full", "_slices", "_throttle", "_transport", "_watching")
@@ -39,7 +39,7 @@ class StreamLink(ChannelLink, asyncio.Protocol):
         self._watching = False
         self._full = False
         self._slices: deque[bytes] | None = None
-        """Of what has been read, what is still to be dealt with; nothing is read meanwhile."""
+        """The slices of the last read that are still to be handled; nothing is read meanwhile."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -53,7 +53,7 @@ class StreamLink(ChannelLink, asyncio.Protocol):
             return
         slices = [data[at : at + SLICE] for at in range(0, len(data), SLICE)]
         if self._slices is not None:
-            self._slices.extend(slices)  # Some of it had been read before we could say so.
+            self._slices.extend(slices)  # Read before `pause_reading` took effect.
             return
         self._slices = deque(slices)
         if self._transport is not None:
@@ -63,7 +63,7 @@ class StreamLink(ChannelLink, asyncio.Protocol):
     def _take_slice(self) -> None:
         slices = self._slices
         if not slices or self._transport is None:
-            return  # The link has ended: the peer knows that nobody has acknowledged the rest.
+            return  # The link has ended: the rest is not acknowledged, and the peer sends it again.
         self.arrived(slices.popleft())
         if slices:
             asyncio.get_running_loop().call_soon(self._take_slice)
@@ -116,7 +116,8 @@ class StreamLink(ChannelLink, asyncio.Protocol):
             return
         _keep_short(transport)
         if self.unsent and not self._full and not self._watching:
-            # From the moment that the limits are 0 until nothing is left, writing is paused.
+            # With limits of 0, writing is paused until the buffer is empty, and its resumption
+            # reports that.
             self._watching = True
             transport.set_write_buffer_limits(high=0)
 
@@ -141,7 +142,7 @@ class StreamLink(ChannelLink, asyncio.Protocol):
 
 
 def _keep_short(transport: asyncio.Transport) -> None:
-    """Let the kernel, too, hold little that it has not sent: it cannot be overtaken there."""
+    """Limit what the kernel holds unsent, because nothing can overtake it there."""
     sock = transport.get_extra_info("socket")
     option = getattr(socket, "TCP_NOTSENT_LOWAT", None)
     if sock is None or option is None or sock.family not in (socket.AF_INET, socket.AF_INET6):

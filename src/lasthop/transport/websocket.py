@@ -1,8 +1,8 @@
 """Links over WebSocket: each unit is one binary message.
 
-Whatever library speaks WebSocket below, it is reached through two coroutine functions, one to send
-and one to close. They are called from a task that lives only while there is something to send, so
-that an idle link has none.
+The WebSocket library below is reached through two coroutine functions, one to send and one to
+close. They are called from a task that exists only while there is something to send, so that an
+idle link has none.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from lasthop.transport.link import ChannelLink, Ends, Machine
 from lasthop.transport.stream import HIGH_WATER
 
 SUBPROTOCOL = "hop"
-"""Spoken without saying so as well: the path is enough. Browsers insist on an answer when asked."""
+"""The WebSocket subprotocol. It is optional: the path is enough, but browsers that ask for it
+insist on an answer."""
 
 
 class WebSocketLink(ChannelLink):
@@ -54,10 +55,11 @@ class WebSocketLink(ChannelLink):
         self._full = False
         self._ending = False
         self.reader: asyncio.Task[None] | None = None
-        """Where nobody else does, the task that brings messages in; kept here to be kept at all."""
+        """The task that reads messages, on the device's side; the reference keeps the task
+        alive."""
 
     def message(self, data: bytes | str | None) -> None:
-        """A message came in."""
+        """Take in a message; fail the link if the message is not binary."""
         if isinstance(data, bytes):
             self.arrived(data)
         else:
@@ -104,7 +106,7 @@ class WebSocketLink(ChannelLink):
             if self._ending:
                 await self._hang_up()
         except (OSError, RuntimeError) as error:
-            # ASGI servers say with a RuntimeError that the end came first.
+            # ASGI servers report with a RuntimeError that the connection ended first.
             self.ended(str(error) or type(error).__name__)
         finally:
             self._sender = None

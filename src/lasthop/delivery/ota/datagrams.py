@@ -9,14 +9,15 @@ from collections.abc import Callable
 from typing import cast
 
 MAX_DATAGRAM = 65_507
-"""Octets: what IPv4 leaves of 64 KiB. Larger pushes need a session, which can segment."""
+"""The most octets of a datagram: what IPv4 leaves of 64 KiB. Larger pushes need a session, which
+can segment."""
 
 Endpoint = tuple[str, int]
 Received = Callable[[bytes, Endpoint], None]
 
 
 class Datagrams(asyncio.DatagramProtocol):
-    """One UDP socket. What the kernel does not take at once waits here, in order."""
+    """One UDP socket. Datagrams that the kernel does not accept at once wait here, in order."""
 
     def __init__(self, received: Received | None = None) -> None:
         self.received = received
@@ -26,7 +27,8 @@ class Datagrams(asyncio.DatagramProtocol):
 
     @classmethod
     async def open(cls, sock: socket.socket, received: Received | None = None) -> Datagrams:
-        """Take over a bound socket."""
+        """Return the datagrams of a bound socket, which they take over; `received` gets what
+        arrives."""
         loop = asyncio.get_running_loop()
         _, protocol = await loop.create_datagram_endpoint(lambda: cls(received), sock=sock)
         return protocol
@@ -39,12 +41,12 @@ class Datagrams(asyncio.DatagramProtocol):
             self._transport.sendto(data, to)
 
     def close(self) -> None:
-        """Send nothing more."""
+        """Drop the datagrams that wait, and close the socket."""
         self._waiting.clear()
         if self._transport is not None:
             self._transport.close()
 
-    # What the transport says.
+    # What the transport calls.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.DatagramTransport, transport)
@@ -54,7 +56,7 @@ class Datagrams(asyncio.DatagramProtocol):
             self.received(data, (addr[0], addr[1]))
 
     def error_received(self, exc: Exception) -> None:
-        """Somebody's port is closed, or a network is down: with UDP that is a loss like any
+        """Ignore a closed port or a network that is down: over UDP that is a loss like any
         other."""
 
     def pause_writing(self) -> None:
@@ -67,7 +69,7 @@ class Datagrams(asyncio.DatagramProtocol):
 
 
 def bound(host: str, port: int) -> socket.socket:
-    """A UDP socket at an address of ours."""
+    """Return a UDP socket that is bound to a local address; raise OSError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_DGRAM)
     try:
@@ -82,4 +84,5 @@ def bound(host: str, port: int) -> socket.socket:
 
 
 BUFFER = 1 << 20
-"""Bytes, each way; the kernel may give less. A burst of pushes is not lost before it leaves."""
+"""The socket's buffer in bytes, each way, so that a burst of pushes is not lost before it is sent;
+the kernel may give less."""

@@ -9,11 +9,12 @@ from lasthop.delivery.carrier import Parcel
 from lasthop.delivery.ota.http_client import Client, Connection, Report
 
 MAX_CLIENTS = 100_000
-"""Whose registrations are remembered; who is forgotten is asked again."""
+"""The most clients whose registrations are remembered; a forgotten client is asked to register
+again."""
 
 
 class HttpCarrier:
-    """Posts pushes to clients."""
+    """Posts pushes to clients that are HTTP servers."""
 
     def __init__(
         self,
@@ -22,8 +23,9 @@ class HttpCarrier:
         invite: Callable[[str], None] | None = None,
         reachable: Callable[[str], None] = lambda host: None,
     ) -> None:
-        """`invite` asks the client at a host to connect to us, where we can be connected to;
-        `reachable` is told who has done so."""
+        """Create the carrier. `invite` asks the client at a host to connect to the gateway, None if
+        clients cannot connect to it; `reachable` is called with the host of each client that
+        connects."""
         self.clock = clock
         self.invite = invite
         self.reachable = reachable
@@ -31,12 +33,12 @@ class HttpCarrier:
         self.connections = 0
 
     def carry(self, parcel: Parcel, report: Report) -> None:
-        """Post it, as soon as there is a connection."""
+        """Post the parcel as soon as there is a connection to the client."""
         endpoint = parcel.route.endpoint()
         self.client(endpoint[0]).take(parcel, report, endpoint)
 
     def client(self, host: str) -> Client:
-        """The client at a host."""
+        """Return the client at a host, and remember it as the one used last."""
         client = self._clients.pop(host, None) or Client(self, host)
         self._clients[host] = client  # Newest last.
         if len(self._clients) > MAX_CLIENTS:
@@ -46,10 +48,10 @@ class HttpCarrier:
         return client
 
     def accept(self) -> Connection:
-        """A client connects to us: the protocol of its connection."""
+        """Return the protocol for a connection that a client opens."""
         return Connection(self, None)
 
     def close(self) -> None:
-        """Let everybody go; nothing more is reported."""
+        """Close all connections; nothing more is reported."""
         for client in self._clients.values():
             client.close()

@@ -1,7 +1,7 @@
-"""One client of OTA-HTTP: its registration, its connection, and what waits for it.
+"""One client of OTA-HTTP: its registration, its connection, and the pushes that wait for it.
 
-Requests go one at a time. A connection that the client opened is preferred; without one we dial;
-and if nobody answers there, the client is asked to connect.
+Requests go one at a time. A connection that the client opened is preferred; without one the gateway
+dials; and if the client does not answer, it is asked to connect.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ DIAL = 10.0
 """Seconds for a connection: a radio that has to wake takes a few."""
 
 ANSWER = 30.0
-"""Seconds for an answer."""
+"""Seconds for an answer of the client."""
 
 INVITED = 30.0
 """Seconds for a client to connect after it was asked to."""
 
 IDLE = 300.0
-"""Seconds that an unused connection is kept: below what most networks forget it after."""
+"""Seconds that an unused connection is kept: less than most networks take to forget it."""
 
 MAX_CONNECTIONS = 10_000
-"""Half of what a process may have open where the limit is low."""
+"""The most connections: half of what a process may have open where the limit is low."""
 
 STALE_TIMES = 2
-"""Registrations in a row that a client may call stale, before it is taken at its word."""
+"""How often in a row a client may call its registration stale before that counts as its answer."""
 
 
 class Board(Protocol):
-    """What a client has to ask of its carrier."""
+    """What a client needs of its carrier."""
 
     clock: Clock
     invite: Callable[[str], None] | None
@@ -61,12 +61,12 @@ class Board(Protocol):
     connections: int
 
     def client(self, host: str) -> Client:
-        """The client at a host."""
+        """Return the client at a host, and remember it as the one used last."""
         ...
 
 
 class Client:
-    """One client: its registration, its connection, and what waits for it."""
+    """One client: its registration, its connection, and the pushes that wait for it."""
 
     def __init__(self, carrier: Board, host: str) -> None:
         self._carrier = carrier
@@ -79,14 +79,15 @@ class Client:
         self._timer: asyncio.TimerHandle | None = None
         self._registration: Registration | None = None
         self._registered = False
-        """The client has been asked since it was last away."""
+        """Whether the client has registered since it was last away."""
         self._will_return = False
-        """The last connection ended with an answer that said so."""
+        """Whether the last connection ended after an answer that said so, so that the registration
+        stays valid."""
         self._asking: _Asking | None = None
 
     @property
     def busy(self) -> bool:
-        """Whether anything is under way."""
+        """Whether pushes wait, or a connection is open or being opened."""
         return bool(self._queue or self._connection or self._dialling or self._invited)
 
     def take(self, parcel: Parcel, report: Report, endpoint: Endpoint) -> None:
@@ -112,7 +113,7 @@ class Client:
 
     def _not_there(self, reason: str) -> None:
         if self._connection is not None:
-            return  # It called while we were dialling.
+            return  # The client connected while we were dialling.
         if self._carrier.invite is None:
             self._give_up(f"the client cannot be connected to: {reason}")
             return
@@ -122,7 +123,7 @@ class Client:
         )
 
     def _give_up(self, reason: str) -> None:
-        """Nothing of what waits can leave now."""
+        """Report every waiting push as not reached."""
         self._invited = None
         waiting, self._queue = self._queue, deque()
         for posting in waiting:
@@ -130,10 +131,10 @@ class Client:
 
     def connected(self, connection: Connection, *, dialled: bool) -> None:
         if self._connection is not None and dialled:
-            connection.abandon()  # The client was faster.
+            connection.abandon()  # The client connected first.
             return
         if self._connection is not None:
-            # The newer one counts: the older may be half dead.
+            # The newer connection counts: the older one may be half dead.
             old, self._connection = self._connection, None
             old.abandon()
             self._interrupted("the client opened another connection")
@@ -204,11 +205,11 @@ class Client:
         self._connection.write(request)
         self._await()
         if not parcel.confirmed:
-            posting.end(Sent())  # As if it had been sent without a connection (5.1.2.2.5.1).
+            posting.end(Sent())  # Unconfirmed: as if sent without a connection (5.1.2.2.5.1).
 
     def answered(self, connection: Connection, answer: OtaAnswer) -> None:
         if connection is not self._connection or self._asking is None:
-            connection.abandon()  # Nobody asked.
+            connection.abandon()  # No request waits for this answer.
             self.lost(connection)
             return
         asking, self._asking = self._asking, None
@@ -251,7 +252,8 @@ class Client:
         self._timer = self._loop.call_later(ANSWER, self._silent)
 
     def _silent(self) -> None:
-        """No answer: whatever comes on this connection now could be the answer to anything."""
+        """Drop a connection without an answer: what arrives on it later could be the answer to
+        anything."""
         connection = self._connection
         if connection is not None:
             connection.abandon()
@@ -280,11 +282,11 @@ class Client:
 
 
 class _Registering:
-    """An OPTIONS is under way."""
+    """An OPTIONS request that waits for its answer."""
 
 
 class _Posting:
-    """A push, from when it comes until its outcome is known."""
+    """A push, from when the carrier takes it until its outcome is known."""
 
     __slots__ = ("_report", "parcel", "stale")
 
@@ -294,7 +296,7 @@ class _Posting:
         self.stale = 0
 
     def end(self, outcome: Outcome) -> None:
-        """Report; the first outcome counts."""
+        """Report the outcome; only the first one counts."""
         report, self._report = self._report, None
         if report is not None:
             report(outcome)
@@ -304,7 +306,7 @@ _Asking: TypeAlias = _Registering | _Posting
 
 
 class Connection(asyncio.Protocol):
-    """One TCP connection, whoever opened it."""
+    """One TCP connection, opened by the client or by the gateway."""
 
     def __init__(self, carrier: Board, client: Client | None) -> None:
         self._carrier = carrier
@@ -317,7 +319,7 @@ class Connection(asyncio.Protocol):
             self._transport.write(data)
 
     def abandon(self) -> None:
-        """Close it; nothing more is said of it."""
+        """Close the connection without telling the client object."""
         self._client = None
         if self._transport is not None:
             self._transport.abort()
@@ -365,7 +367,7 @@ def _host(host: str) -> str:
 
 
 def _adapted(parcel: Parcel, registration: Registration) -> PushContent:
-    """The push as this client takes it; raises Rejected for what it does not."""
+    """Return the push in the form that this client accepts; raise Rejected if there is none."""
     terminal = registration.terminal.known_as(described(parcel.capabilities))
     push = for_http(PushContent(parcel.content_type, parcel.headers, parcel.body), terminal)
     application = application_of(push)

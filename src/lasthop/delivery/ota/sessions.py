@@ -1,8 +1,7 @@
 """OTA-WSP in sessions: Po-Push and Po-ConfirmedPush over WTP, and the request to open a session.
 
-A push for a client that has no session waits while the client is asked for one; it may take a
-while to answer, or never do. Sockets and time come from outside, so that a rehearsal runs the same
-code.
+A push for a client without a session waits while the client is asked to open one, which it may do
+late or never. Sockets and time come from outside, so that a rehearsal runs the same code.
 """
 
 from __future__ import annotations
@@ -40,13 +39,14 @@ Report: TypeAlias = Callable[[Outcome], None]
 
 ASK_EVERY: Micros = 10 * SECOND
 ASK_TIMES = 3
-"""A request for a session is a datagram like any other: it may be lost, and a client takes some
-seconds to open one. After half a minute it is called absent, and looked for again later."""
+"""The interval and the number of requests for a session. A request is a datagram like any other: it
+may be lost, and a client takes some seconds to open a session. After half a minute the client
+counts as absent, and a later attempt asks again."""
 
 
 @dataclass(slots=True)
 class _Asked:
-    """A client that was asked for a session, and what waits for it."""
+    """A client that was asked to open a session, and the pushes that wait for it."""
 
     endpoint: Endpoint
     times: int = 0
@@ -55,7 +55,7 @@ class _Asked:
 
 
 class SessionCarrier:
-    """Pushes within sessions."""
+    """Pushes to clients within WSP sessions."""
 
     def __init__(
         self,
@@ -68,8 +68,9 @@ class SessionCarrier:
         wake_at: Callable[[Micros], None],
         reachable: Callable[[str], None] = lambda host: None,
     ) -> None:
-        """`network` is where sessions live, `push_network` where requests for them are sent from;
-        `wake_at` is told when to call `wake`, `reachable` who has opened a session."""
+        """Create the carrier. `network` carries the sessions, `push_network` sends the requests for
+        them; `wake_at` is told when to call `wake`, `reachable` is called with the host that has
+        opened a session."""
         self._server = server
         self._network = network
         self._push_network = push_network
@@ -79,29 +80,29 @@ class SessionCarrier:
         self._reachable = reachable
         self._asked: dict[str, _Asked] = {}
         self._asks: list[tuple[Micros, int, str]] = []
-        """When to ask whom again; what is no longer so is skipped."""
+        """When to ask which host again; entries that no longer apply are skipped."""
         self._tickets: dict[Ticket, tuple[Parcel, Report]] = {}
         self._deadlines: list[tuple[Micros, int, Ticket]] = []
         self._count = 0
 
     def __len__(self) -> int:
-        """How many sessions there are."""
+        """The number of open sessions."""
         return len(self._server)
 
     def carry(self, parcel: Parcel, report: Report) -> None:
-        """Push it down the client's session, or ask for one."""
+        """Push the parcel within the client's session, or ask the client to open one."""
         now = self._clock.now()
         self._dispose(parcel, report, now)
         self._flush()
 
     def received(self, data: bytes, peer: Endpoint) -> None:
-        """A datagram of a session has come."""
+        """Take in a datagram of a session."""
         now = self._clock.now()
         self._act(self._server.receive(data, peer, now), now)
         self._flush()
 
     def wake(self) -> None:
-        """Time has passed."""
+        """Do what is due now: WTP retransmissions, repeated requests for sessions, deadlines."""
         now = self._clock.now()
         self._act(self._server.timeout(now), now)
         while self._asks and self._asks[0][0] <= now:
@@ -120,7 +121,7 @@ class SessionCarrier:
         if dues:
             self._wake_at(min(dues))
 
-    # From a parcel to the air.
+    # From a parcel to the network.
 
     def _dispose(self, parcel: Parcel, report: Report, now: Micros) -> None:
         if parcel.deliver_before is not None and now >= parcel.deliver_before:
@@ -160,7 +161,7 @@ class SessionCarrier:
             heapq.heappush(self._deadlines, (parcel.deliver_before, self._count, ticket))
 
     def _too_late(self, now: Micros) -> None:
-        """Nothing more leaves of what is late."""
+        """Stop sending the pushes whose deadline has passed, and report them."""
         late: list[Ticket] = []
         while self._deadlines and self._deadlines[0][0] <= now:
             ticket = heapq.heappop(self._deadlines)[2]
@@ -173,7 +174,7 @@ class SessionCarrier:
             else:
                 self._report(ticket, Unanswered("no answer before deliver_before"))
 
-    # From the air to an outcome.
+    # From the network to an outcome.
 
     def _act(self, events: list[wsp.Event], now: Micros) -> None:
         for event in events:
@@ -198,7 +199,7 @@ class SessionCarrier:
         if found is not None:
             found[1](outcome)
 
-    # Sessions that are not there yet.
+    # Clients without a session.
 
     def _ask(self, endpoint: Endpoint, parcel: Parcel, report: Report, now: Micros) -> None:
         asked = self._asked.get(endpoint[0])
@@ -229,13 +230,13 @@ class SessionCarrier:
 
 
 def invitation_unit(invitation: Sir, transaction: int) -> bytes:
-    """The request for a session as a datagram to a client's push port."""
+    """Encode the request for a session as a datagram to a client's push port."""
     application = Header("X-Wap-Application-Id", str(PUSH_SIA))
     return encode_unit(transaction, Push(MEDIA_TYPE, (application,), encode_sir(invitation)))
 
 
 def _pdu(session: WspSession, parcel: Parcel, *, confirmed: bool) -> bytes:
-    """The push as this client takes it; raises Rejected for what it does not."""
+    """Encode the push in the form that this client accepts; raise Rejected if there is none."""
     terminal = session.terminal.known_as(described(parcel.capabilities))
     push = for_wsp(PushContent(parcel.content_type, parcel.headers, parcel.body), terminal)
     application = application_of(push)

@@ -1,6 +1,6 @@
 """OTA-WSP without a connection: Po-Unit-Push, one datagram to the client's push port.
 
-Nothing comes back, so that the outcome is known at once.
+Clients do not answer, so the outcome is known at once.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from lasthop.wire.pap.codes import STATES, MessageState
 from lasthop.wire.wsp.pdus import Push, encode_unit
 
 TRANSACTIONS = 256
-"""The number in front of a unit has one octet. Nobody answers, so that it only tells neighbours
-apart."""
+"""The number of transaction ids, which have one octet. Clients do not answer, so the id only
+distinguishes consecutive datagrams."""
 
 
 class DatagramNetwork(Protocol):
-    """Where datagrams go."""
+    """The object that sends datagrams."""
 
     def send(self, data: bytes, to: Endpoint) -> None:
         """Hand a datagram to the network."""
@@ -31,13 +31,14 @@ class DatagramNetwork(Protocol):
 
 
 def unfit(error: Rejected) -> Unfit:
-    """Why a push has no form on the air: a failed transformation, unless the error says more."""
+    """Return the outcome of a push that cannot be encoded: a failed transformation, unless the
+    error has a more precise PAP code."""
     code = error.pap_code if error.pap_code in STATES[MessageState.UNDELIVERABLE].codes else 3006
     return Unfit(code, str(error))
 
 
 class UnitCarrier:
-    """Sends pushes as single datagrams."""
+    """Sends each push as a single datagram."""
 
     def __init__(
         self, *, by_ipv4: DatagramNetwork | None, by_ipv6: DatagramNetwork | None, clock: Clock
@@ -48,7 +49,7 @@ class UnitCarrier:
         self._transaction = 0
 
     def carry(self, parcel: Parcel, report: Callable[[Outcome], None]) -> None:
-        """Send it; a datagram once handed over is beyond anybody's reach."""
+        """Send the parcel and report at once; a datagram that was sent cannot be recalled."""
         report(self._send(parcel))
 
     def _send(self, parcel: Parcel) -> Outcome:
@@ -68,7 +69,7 @@ class UnitCarrier:
         return Sent()
 
     def datagram(self, parcel: Parcel) -> bytes:
-        """The push as it leaves; raises Rejected for what has no form on the air."""
+        """Encode the push as a datagram; raise Rejected if it has no form over the air."""
         terminal = described(parcel.capabilities)
         push = for_wsp(PushContent(parcel.content_type, parcel.headers, parcel.body), terminal)
         self._transaction = (self._transaction + 1) % TRANSACTIONS

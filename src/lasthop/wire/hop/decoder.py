@@ -132,7 +132,7 @@ class Decoder:
             size = SCANNED if used else len(data)
 
     def _refuse(self) -> list[Frame]:
-        # "Closing": what follows a CLOSE is not read, and is no error of the peer.
+        # docs/hop-protocol.md, "Closing": what follows a CLOSE is not read, and is no error.
         if isinstance(self._closed, Close):
             return []
         raise MalformedFrame("the channel has failed already")
@@ -213,7 +213,7 @@ class Decoder:
             self.begin(next_seq=first, received=frame.received, delivered=frame.received)
 
     def _message(self, flags: int, data: bytes, pos: int, end: int) -> MessageFrame:
-        # "Messages": bit 01 is reserved, and an error in version 1.
+        # docs/hop-protocol.md, "Messages": bit 01 is reserved, and an error in version 1.
         if flags & layout.SEGMENT:
             raise MalformedFrame("a message is a segment, which version 1 does not have")
         seq, pos = self._sequence(flags, data, pos)
@@ -240,7 +240,7 @@ class Decoder:
         seq = self._next
         if numbered:
             seq, pos = read_varint(data, pos)
-        # "Frames and mappings": on an unordered mapping every number and key is absolute.
+        # Nothing may be relative there (docs/hop-protocol.md, "Frames and mappings").
         elif not self._mapping.ordered:
             raise MalformedFrame("a message has no number on a mapping without order")
         if seq > MAX_VALUE:
