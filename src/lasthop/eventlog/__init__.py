@@ -1,7 +1,7 @@
-"""What happened: the event log as JSON-lines segments, and everything that reads it.
+"""The event log as JSON-lines segments, and everything that reads it.
 
-Core makes the events and the store commits them; here they are exported to files that any tool
-can read (`segment`, `exporter`), read back by offset or date (`reader`), followed (`tail`), told as
-the story of one delivery (`story`) and compared with the store (`check`). `docs/event-log.md` is
-the contract.
+The core makes the events and the store commits them; here they are exported to files that any tool
+can read (`segment`, `exporter`), read back by offset or date (`reader`), followed (`tail`),
+collected into the history of one delivery (`story`) and compared with the store (`check`).
+`docs/event-log.md` is the contract.
 """

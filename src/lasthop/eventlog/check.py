@@ -1,8 +1,8 @@
-"""Whether the log is whole and agrees with the store: what `lasthop log check` finds out.
+"""Checks that the log is complete and agrees with the store, for `lasthop log check`.
 
 The events are read once, as a stream; memory grows with the devices and the open deliveries, not
-with the log. Then the store's deliveries are held against it. Nothing above this layer is imported:
-states are their names, and a delivery of the store is a plain tuple.
+with the log. Then the store's deliveries are compared with it. Nothing above this layer is
+imported: states are their names, and a delivery of the store is a plain tuple.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ LIFE: dict[str, tuple[tuple[str, ...], str]] = {
     Kind.REASSIGNED: (("PENDING", "PARKED"), "REASSIGNED"),
     Kind.SUPPRESSED: (_SEEN, "SUPPRESSED"),
 }
-"""For every event of a delivery: the states it may come in, and the state after it. The life cycle
-itself is core's; a test holds the two against each other."""
+"""For every event of a delivery: the states in which it may come, and the state after it. The life
+cycle itself is defined in the core; a test compares the two."""
 
 ENDS = frozenset(kind for kind, (_, state) in LIFE.items() if state not in _OPEN)
 
@@ -71,13 +71,13 @@ class _Life(NamedTuple):
 
 @dataclass(slots=True)
 class AppTally:
-    """The deliveries of one app. Conservation: what came in has ended or is open."""
+    """The deliveries of one app. Conservation: every accepted delivery has ended or is open."""
 
     accepted: int = 0
     older: int = 0
-    """Accepted before the log begins."""
+    """Deliveries that were accepted before the log begins."""
     ended: Counter[str] = field(default_factory=Counter)
-    """By kind of end."""
+    """The number of deliveries that ended, by kind of end."""
     open: int = 0
 
     @property
@@ -87,13 +87,14 @@ class AppTally:
 
 @dataclass(slots=True)
 class LogReport:
-    """What was found. `problems` holds the first of them, `counts` all by their sort."""
+    """The findings of a check. `problems` holds the first of them, `counts` the number of each
+    sort."""
 
     first: int = 0
     end: int = 0
     apps: dict[str, AppTally] = field(default_factory=lambda: defaultdict(AppTally))
     compared: int = 0
-    """Deliveries of the store that were held against the log."""
+    """Deliveries of the store that were compared with the log."""
     newer: int = 0
     """Deliveries that changed in the store after the log was read."""
     older: int = 0
@@ -108,7 +109,7 @@ class LogReport:
 
 
 class LogCheck:
-    """Takes every event in order, then the store's deliveries, and reports.
+    """Takes every event in order, then the store's deliveries, and reports problems.
 
     End with either `finish` or `compare`. On a gateway that runs, read the log first and the store
     afterwards.
@@ -121,10 +122,11 @@ class LogCheck:
         self._boot = 0
         self._device_next: dict[tuple[str, str], int] = {}
         self._open: dict[int, _Life] = {}
-        """Open deliveries by the offset of their newest event: what the next one calls `prev`."""
+        """Open deliveries by the offset of their newest event, which the next event has as its
+        `prev`."""
 
     def read(self, reader: LogReader, stop: int | None = None) -> None:
-        """Take the whole log up to the offset `stop`, from the segments where they have it."""
+        """Check the whole log up to the offset `stop`, from the segments where they have it."""
         reader.refresh()
         for line in reader.lines(stop=stop):
             try:
@@ -133,7 +135,7 @@ class LogCheck:
                 self.unreadable(self._next or 0, str(error))
 
     def event(self, event: Event) -> None:
-        """The next event of the log."""
+        """Check the next event of the log."""
         if self._next is None:
             self._report.first = event.n
         elif event.n != self._next:
@@ -148,19 +150,19 @@ class LogCheck:
         if event.kind in LIFE:
             self._step(event)
         elif event.prev in self._open:
-            # A remark about an open delivery: it is part of the chain and changes nothing.
+            # A remark about an open delivery is part of the chain and changes no state.
             self._open[event.n] = self._open.pop(event.prev)
 
     def unreadable(self, offset: int, reason: str) -> None:
-        """A line that is no event, in the place of this offset."""
+        """Note a line that is no event, in the place of this offset."""
         self._problem("unreadable", f"event {offset} cannot be read: {reason}")
         self._next = offset + 1
 
     def compare(
         self, rows: Iterable[StoredDelivery], find: Callable[[int], Event | None]
     ) -> LogReport:
-        """The report about the log and the store's deliveries; `find` looks an event up by its
-        offset."""
+        """Return the report about the log and the store's deliveries; `find` looks an event up by
+        its offset."""
         report = self.finish()
         moved_on: Counter[int] = Counter()
         left = dict(self._open)
@@ -186,7 +188,7 @@ class LogCheck:
         return report
 
     def finish(self) -> LogReport:
-        """The report about the log alone."""
+        """Return the report about the log alone."""
         report = self._report
         report.end = self._next or 0
         for life in self._open.values():
@@ -213,7 +215,7 @@ class LogCheck:
             )
         self._device_next[device] = event.dn + 1
         if event.kind == Kind.REMOVED:
-            # A device of that name that registers later is another one, and counts from 0.
+            # A device of that name that registers later is another device, and counts from 0.
             del self._device_next[device]
 
     def _step(self, event: Event) -> None:
@@ -232,7 +234,8 @@ class LogCheck:
             self._problem("reason", f"{_where(event)} without a reason")
 
     def _life_before(self, event: Event, tally: AppTally) -> _Life | None:
-        """Where the delivery stood; None at its beginning, and where that is not known."""
+        """Return the delivery as it was before the event; None at its beginning, and where that is
+        unknown."""
         if event.kind == Kind.ACCEPTED:
             tally.accepted += 1
             if event.prev >= 0:

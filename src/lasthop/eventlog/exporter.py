@@ -1,11 +1,13 @@
-"""From the store to sealed segments: every event once, in order, whenever we are interrupted.
+"""Exports events from the store to sealed segments: each event once, in order, despite
+interruptions.
 
-The store keeps an event until it is told that it was exported, which happens after the segment
-with it is sealed. So an unsealed segment holds nothing that is not safe elsewhere: after a crash or
-a failed write it is thrown away and written again. (Carrying it on from its last whole line would
-save little and prove nothing: after a loss of power any block before that line may be missing.)
+The store keeps an event until it is told that it was exported, which happens after the segment with
+it is sealed. So everything in an unsealed segment is still in the store: after a crash or a failed
+write the segment is discarded and written again. (Continuing it from its last whole line would save
+little and prove nothing: after a loss of power any block before that line may be missing.)
 
-An exporter has no thread and no clock: its owner calls `step`, and again when `step` says.
+An exporter has no thread and no clock: its owner calls `step`, and again at the time that `step`
+returns.
 """
 
 from __future__ import annotations
@@ -32,12 +34,12 @@ from lasthop.eventlog.segment import (
 from lasthop.eventlog.source import EventPages, Page
 
 STEP_BYTES = 256 << 10
-"""Copied in one step: about a thousand events, and less than a millisecond in which the
+"""Bytes copied in one step: about a thousand events, and less than a millisecond in which the
 interpreter does nothing else."""
 
 POLL = 1 * SECOND
-"""How soon to look for new events when there were few: well within a segment's age, and long
-enough to copy many at once."""
+"""How soon to look for new events when there were few: well within a segment's age, and long enough
+to copy many at once."""
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -47,17 +49,17 @@ class Rolling:
     """When a segment is sealed and the next one begins; also whenever the date changes."""
 
     size: int = 64 << 20
-    """Spark reads files of 32 to 128 MB best."""
+    """Bytes after which a segment is sealed: Spark reads files of 32 to 128 MB best."""
     age: Micros = 10 * SECOND
-    """How far the sealed log may lag behind. Only a busy gateway has a file that often: without
-    events there is no segment."""
+    """Age at which a segment is sealed: how far the sealed log may lag behind. Only a busy gateway
+    has a file that often: without events there is no segment."""
 
 
 class Exporter:
     """Copies committed events to segments under `log`.
 
-    `confirm` is the store's `exported`, wherever that may be called. `rolling` may be changed at
-    any time: seal often while somebody follows the segments, rarely while nobody does.
+    `confirm` is the store's `exported`, on whichever thread that may be called. `rolling` may be
+    changed at any time: seal often while segments are being followed, rarely while they are not.
     """
 
     def __init__(
@@ -75,16 +77,16 @@ class Exporter:
         self._confirm = confirm
         self._files = files or RealFiles()
         self._next: int | None = None
-        """The offset to copy next; None until we have looked at what is there."""
+        """The offset to copy next; None until the existing segments were examined."""
         self._open: OpenSegment | None = None
         self._since: Micros = 0
         """When the open segment began to age."""
 
     def step(self, now: Micros) -> Micros:
-        """Copy a bounded amount, seal what is due, and say when to be called again.
+        """Copy a bounded amount, seal what is due, and return when to call again.
 
-        Raises `StoreFull` when the disk has no room, another `StoreError` when it fails: nothing
-        is lost then, and the next step begins again after the last sealed segment.
+        Raises `StoreFull` when the disk has no room, another `StoreError` when it fails: nothing is
+        lost then, and the next step begins again after the last sealed segment.
         """
         with self._starting_over_on_failure():
             copied = self._copy_some(now)
@@ -97,7 +99,7 @@ class Exporter:
             return now + POLL
 
     def finish(self, now: Micros) -> None:
-        """Export and seal everything there is, however young: the gateway is about to stop."""
+        """Export and seal all events, however new, because the gateway is about to stop."""
         with self._starting_over_on_failure():
             while self._copy_some(now):
                 pass
@@ -105,7 +107,8 @@ class Exporter:
 
     @contextmanager
     def _starting_over_on_failure(self) -> Iterator[None]:
-        """Whatever goes wrong, the files are the truth: look at them again the next time."""
+        """After any failure discard the open segment, so that the next step examines the files
+        again."""
         try:
             yield
         except BaseException as error:
@@ -119,7 +122,7 @@ class Exporter:
             raise
 
     def _copy_some(self, now: Micros) -> int:
-        """Copy the next events; returns how many bytes they had."""
+        """Copy the next events; return how many bytes they had."""
         if self._next is None:
             self._next = self._recover()
         pages = self._pages.events(self._next, STEP_BYTES)
@@ -128,7 +131,8 @@ class Exporter:
         return sum(len(page.lines) for page in pages)
 
     def _recover(self) -> int:
-        """Clear away what was interrupted, and find the first event that is in no segment."""
+        """Remove what was interrupted, and return the offset of the first event that is in no
+        segment."""
         self._files.make_directory(self._log)
         self._files.sync_directory(self._log.parent)
         for path in unsealed_files(self._log):
@@ -142,7 +146,8 @@ class Exporter:
         end = stamp_of(line).n + 1
         if end <= exported:
             return exported
-        # Sealed, but the store has not heard of it. Its name may not be on the disk yet either.
+        # The segment is sealed, but the store was not told. Its name may not be on the disk yet
+        # either.
         if self._pages.event_at(end - 1) != line:
             raise StoreBroken(
                 "these segments are from another life of the store (was it restored from a"
@@ -160,8 +165,8 @@ class Exporter:
         if page.first != self._next or first.n != page.first or not whole:
             raise StoreBroken("the store's events have a gap", wanted=self._next, got=page.first)
         if day_of(first.t) == day_of(last.t):
-            # A page is one commit, and within one life of a gateway time does not go back: what
-            # lies between has the same day, and need not be looked at.
+            # A page is one commit, and while a gateway runs its time does not go back: the events
+            # in between are of the same day and need not be examined.
             self._append(page.lines, page.count, time=first.t, now=now)
             return
         stamps = stamps_of(page.lines)
@@ -172,7 +177,7 @@ class Exporter:
             self._append(part, len(run), time=run[0].t, now=now)
 
     def _append(self, lines: bytes, count: int, *, time: Micros, now: Micros) -> None:
-        """Write events of one day."""
+        """Write events of one day, in a new segment if the open one is of another day."""
         assert self._next is not None
         day = day_of(time)
         if self._open is not None and self._open.day != day:

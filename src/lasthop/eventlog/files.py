@@ -1,5 +1,5 @@
-"""The few file operations by which a segment comes to be, one method each, so that a test can fail
-or interrupt every one of them."""
+"""The few file operations by which a segment is made, one method each, so that a test can fail or
+interrupt every one of them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from lasthop.private import FILE, private_directory
 
 
 class RealFiles:
-    """The real file system."""
+    """The operations on the real file system; tests replace them."""
 
     def make_directory(self, path: Path) -> None:
         private_directory(path)
 
     def create(self, path: Path) -> int:
-        """Open a new, empty file for writing."""
+        """Open a new, empty file for writing and return its descriptor."""
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, FILE)
 
     def write(self, file: int, data: bytes) -> None:
-        """Append all of `data`."""
+        """Append all of `data` to an open file."""
         rest = memoryview(data)
         while rest:
             rest = rest[os.write(file, rest) :]

@@ -1,7 +1,7 @@
-"""How a gateway hears that somebody follows its segments: by the age of a hidden file among them,
-in which it stands how soon they want them.
+"""Tells a gateway that its segments are being followed: by the age of a hidden file among them,
+whose content says how soon they are wanted.
 
-Sealing every few seconds makes many small files, which only those want who wait for them.
+Sealing every few seconds makes many small files, which only those need who wait for them.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from lasthop.clock import SECOND, Micros
 MARK = ".followed"
 
 INTEREST: Micros = 60 * SECOND
-"""How long a mark holds; who follows renews it several times in that."""
+"""How long a mark is valid; those who follow renew it several times in that time."""
 
 
 PROMPT: Micros = 10 * SECOND
-"""How old a segment may become while somebody follows who is in no particular hurry."""
+"""How old a segment may become while somebody follows who asks for no particular time."""
 
 SOONEST: Micros = SECOND
 
 
 def follow(log: Path, *, within: Micros = PROMPT) -> None:
-    """Say that the segments of a log, or of every log in a directory, are waited for, and that an
-    event should be in one `within` so long."""
+    """Mark the segments of a log, or of every log in a directory, as followed, so that an event is
+    in a segment `within` this time."""
     logs = {day.parent for day in (*log.glob("date=*"), *log.glob("*/date=*"))} | {log}
     for place in logs:
         (place / MARK).write_text(str(within))
 
 
 def followed(log: Path, now: Micros) -> Micros | None:
-    """How soon somebody wants what happens to be in the segments of this log; None: nobody does."""
+    """Return how soon events are wanted in the segments of this log; None if nobody follows it."""
     try:
         marked = os.stat(log / MARK).st_mtime_ns // 1000
         wanted = (log / MARK).read_text()
@@ -40,5 +40,5 @@ def followed(log: Path, now: Micros) -> Micros | None:
         return None
     if marked <= now - INTEREST:
         return None
-    # Whatever else is in the file, somebody follows.
+    # The mark counts, whatever else is in the file.
     return max(SOONEST, int(wanted)) if wanted.isascii() and wanted.isdigit() else PROMPT

@@ -1,8 +1,8 @@
-"""Reading the log as one sequence: sealed segments first, then what only the store has yet.
+"""Reads the log as one sequence: sealed segments first, then what only the store has yet.
 
 An event is found by its offset in a number of steps that grows with the logarithm of the log: the
-names of the segments are sorted by it, and so are the lines within one. Fields that are not known
-here are skipped, and a newer schema is read as far as it is understood; `newest_schema` says so.
+names of the segments are sorted by offset, and so are the lines within one. Unknown fields are
+skipped, and a newer schema is read as far as it is understood; `newest_schema` says so.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lasthop.eventlog.source import EventPages
 from lasthop.events import SCHEMA_VERSION, Event
 
 PAGE_BYTES = 1 << 20
-"""Asked of the store at a time while reading what is not exported."""
+"""Bytes asked of the store at a time while reading what is not exported."""
 
 _decode = msgspec.json.Decoder(Event).decode
 
@@ -31,13 +31,13 @@ class LogReader:
     """The log under `log`, with the store's own pages where `pages` are given.
 
     Reads while an exporter writes, and looks at the segments only when the store cannot answer or
-    `refresh` was called. One thread at a time; a context manager, since it keeps a file open
+    `refresh` was called. For one thread at a time; a context manager, since it keeps a file open
     between calls.
     """
 
     def __init__(self, log: Path, pages: EventPages | None = None) -> None:
         self.newest_schema = SCHEMA_VERSION
-        """The highest schema version met so far."""
+        """The highest schema version read so far."""
         self._log = log
         self._pages = pages
         self._segments: list[LogSegment] = []
@@ -57,13 +57,13 @@ class LogReader:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file that is open."""
+        """Close the segment that is open."""
         if self._opened is not None:
             self._opened.close()
             self._opened = None
 
     def refresh(self) -> None:
-        """Look for segments that were sealed or removed since."""
+        """Look for segments that were sealed or removed since the last look."""
         self._segments = sealed_segments(self._log)
         self._end = stamp_of(self._segments[-1].last_line()).n + 1 if self._segments else 0
 
@@ -73,7 +73,7 @@ class LogReader:
         return list(self._segments)
 
     def end(self) -> int:
-        """The offset after the newest event."""
+        """Return the offset after the newest event."""
         if self._pages is None:
             self.refresh()
             return self._end
@@ -83,7 +83,8 @@ class LogReader:
         return end
 
     def line(self, offset: int) -> bytes | None:
-        """One event as it was written, without its newline; None when it is gone or to come."""
+        """Return the line of one event, without its newline; None when it was removed or does not
+        exist yet."""
         for last_try in (False, True):
             if 0 <= offset < self._end:
                 opened = self._open(self._segment_with(offset))
@@ -96,14 +97,14 @@ class LogReader:
         return None
 
     def find(self, offset: int) -> Event | None:
-        """One event."""
+        """Return the event at an offset; None when it was removed or does not exist yet."""
         line = self.line(offset)
         return None if line is None else self.decode(line)
 
     def lines(self, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
-        """Lines from offset `start` up to `stop`, without their newlines; all there are now.
+        """Yield the lines from offset `start` up to `stop` that exist now, without their newlines.
 
-        Lines are counted, not looked into: a gap or a damaged line is for `check` to report.
+        Lines are counted, not looked into: `check` reports a gap or a damaged line.
         """
         for block in self._blocks(start):
             for offset, line in enumerate(block.lines, block.first):
@@ -112,11 +113,12 @@ class LogReader:
                 yield line
 
     def events(self, start: int = 0, stop: int | None = None) -> Iterator[Event]:
-        """Events from offset `start` up to `stop`; all there are now."""
+        """Yield the events from offset `start` up to `stop` that exist now."""
         return map(self.decode, self.lines(start, stop))
 
     def on(self, day: int) -> Iterator[Event]:
-        """The events of one UTC day, counted from 1970-01-01, in the order of their offsets."""
+        """Yield the events of one UTC day, counted from 1970-01-01, in the order of their
+        offsets."""
         self.refresh()
         end = self._end
         name = directory_of(day)
@@ -129,7 +131,7 @@ class LogReader:
                 yield event
 
     def decode(self, line: bytes) -> Event:
-        """A line as an event; `StoreBroken` when it is none."""
+        """Decode a line as an event; raise StoreBroken if it is none."""
         try:
             event = _decode(line)
         except msgspec.DecodeError as error:
@@ -140,7 +142,7 @@ class LogReader:
         return event
 
     def _blocks(self, offset: int) -> Iterator[_Block]:
-        """What follows from an offset on, a segment or a page of the store at a time."""
+        """Yield what follows from an offset on, one segment or page of the store at a time."""
         fresh = False
         while True:
             if offset < self._end:
@@ -167,22 +169,22 @@ class LogReader:
                 offset = end
 
     def _lags(self, offset: int) -> bool:
-        """Whether this offset may have been sealed since the last look: an idle look at the store
-        is cheap, one at all the segments is not."""
+        """Whether this offset may have been sealed since the last look: asking the store is cheap,
+        listing all segments is not."""
         return self._pages is None or offset < self._pages.exported_to()
 
     def _segment_with(self, offset: int) -> LogSegment:
-        """The segment that has this offset, or the oldest if even that begins later."""
+        """Return the segment that has this offset, or the oldest if even that begins later."""
         i = bisect_right(self._segments, offset, key=lambda segment: segment.first)
         return self._segments[max(0, i - 1)]
 
     def _first_after(self, segment: LogSegment) -> int:
-        """Where the next segment begins."""
+        """Return the offset at which the next segment begins."""
         i = bisect_right(self._segments, segment)
         return self._segments[i].first if i < len(self._segments) else self._end
 
     def _open(self, segment: LogSegment) -> _OpenedSegment | None:
-        """A sealed segment for reading; None when an operator has removed it."""
+        """Return a sealed segment opened for reading; None when an operator has removed it."""
         if self._opened is None or self._opened.segment != segment:
             try:
                 opened = _OpenedSegment(segment)
@@ -194,7 +196,7 @@ class LogReader:
 
 
 class _Block(NamedTuple):
-    """Consecutive lines."""
+    """Consecutive lines of the log, from offset `first` to below `end`."""
 
     first: int
     end: int
@@ -202,7 +204,7 @@ class _Block(NamedTuple):
 
 
 class _OpenedSegment:
-    """A sealed segment mapped into memory. It never changes, so neither does what we see."""
+    """A sealed segment, mapped into memory; its file never changes."""
 
     def __init__(self, segment: LogSegment) -> None:
         self.segment = segment
@@ -213,13 +215,13 @@ class _OpenedSegment:
         self._data.close()
 
     def line(self, offset: int) -> bytes | None:
-        """The line with this offset."""
+        """Return the line with this offset; None if the segment lacks it."""
         start, end = self._place(offset)
         line = self._data[start:end]
         return line if line and stamp_of(line).n == offset else None
 
     def lines(self, offset: int) -> Iterator[bytes]:
-        """All lines from this offset on."""
+        """Yield all lines from this offset on."""
         start = 0 if offset <= self.segment.first else self._place(offset)[0]
         with self.segment.path.open("rb") as file:
             file.seek(start)
@@ -227,7 +229,7 @@ class _OpenedSegment:
                 yield line.rstrip(b"\n")
 
     def _place(self, offset: int) -> tuple[int, int]:
-        """Where the first line at or above this offset starts and ends, by halving."""
+        """Return where the first line at or above this offset starts and ends, by binary search."""
         data = self._data
         low, high = 0, len(data)
         while low < high:

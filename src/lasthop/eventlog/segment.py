@@ -4,8 +4,8 @@
     log/date=2026-11-15/.events-00000000000000009000.jsonl.open   being written; not part of the log
 
 A segment holds consecutive offsets from the one in its name on, all with times of the UTC date in
-its directory's name. It appears by a rename once its bytes are on the disk, so whoever sees it
-sees all of it. The hidden name keeps Spark and shell patterns away from what is not sealed, the
+its directory's name. It appears by a rename once its bytes are on the disk, so every segment that
+exists is complete. The hidden name keeps Spark and shell patterns away from what is not sealed, the
 suffix keeps out tools whose patterns match hidden files.
 """
 
@@ -33,7 +33,7 @@ _TAIL = 16 << 10
 
 
 class EventStamp(msgspec.Struct, gc=False):
-    """What tells an event's place: its offset and its time."""
+    """The place of an event in the log: its offset and its time."""
 
     n: int
     t: Micros
@@ -44,7 +44,7 @@ _decode_stamps = msgspec.json.Decoder(EventStamp).decode_lines
 
 
 def stamp_of(line: bytes) -> EventStamp:
-    """The place of one line."""
+    """Return the offset and time of one line; raise StoreBroken if it is damaged."""
     try:
         return _decode_stamp(line)
     except msgspec.DecodeError as error:
@@ -52,13 +52,14 @@ def stamp_of(line: bytes) -> EventStamp:
 
 
 def end_stamps(lines: bytes) -> tuple[EventStamp, EventStamp]:
-    """The places of the first and the last line, each of which ends with a newline."""
+    """Return the offset and time of the first and the last line, each of which ends with a
+    newline."""
     start = lines.rfind(b"\n", 0, -1) + 1
     return stamp_of(lines[: lines.find(b"\n")]), stamp_of(lines[start:])
 
 
 def stamps_of(lines: bytes) -> list[EventStamp]:
-    """The places of many lines."""
+    """Return the offsets and times of many lines; raise StoreBroken if one is damaged."""
     try:
         return _decode_stamps(lines)
     except msgspec.DecodeError as error:
@@ -66,12 +67,12 @@ def stamps_of(lines: bytes) -> list[EventStamp]:
 
 
 def day_of(time: Micros) -> int:
-    """The UTC day of a time, counted from 1970-01-01."""
+    """Return the UTC day of a time, counted from 1970-01-01."""
     return time // DAY
 
 
 def directory_of(day: int) -> str:
-    """The directory of a day's segments.
+    """Return the name of the directory of a day's segments.
 
     >>> directory_of(20772)
     'date=2026-11-15'
@@ -81,18 +82,19 @@ def directory_of(day: int) -> str:
 
 @dataclass(frozen=True, slots=True, order=True)
 class LogSegment:
-    """A sealed segment."""
+    """A sealed segment: a complete file of the log, which never changes."""
 
     first: int
     path: Path = field(compare=False)
 
     @property
     def date(self) -> str:
-        """The UTC date of all its events, as YYYY-MM-DD."""
+        """The UTC date of all events in the segment, as YYYY-MM-DD."""
         return self.path.parent.name.removeprefix("date=")
 
     def last_line(self) -> bytes:
-        """Its newest event, without the newline."""
+        """Return the newest event of the segment, without the newline; raise StoreBroken if it is
+        damaged."""
         with self.path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
             length = 0
@@ -108,7 +110,7 @@ class LogSegment:
 
 
 def sealed_segments(log: Path) -> list[LogSegment]:
-    """All sealed segments, in the order of their offsets."""
+    """Return all sealed segments, in the order of their offsets."""
     found = [
         LogSegment(int(match[1]), Path(entry.path))
         for entry in _entries(log)
@@ -118,7 +120,7 @@ def sealed_segments(log: Path) -> list[LogSegment]:
 
 
 def unsealed_files(log: Path) -> list[Path]:
-    """What an interrupted export left behind."""
+    """Return the files that an interrupted export left behind."""
     return [Path(entry.path) for entry in _entries(log) if _OPEN.fullmatch(entry.name)]
 
 
@@ -131,11 +133,11 @@ def _entries(log: Path) -> Iterator[os.DirEntry[str]]:
         try:
             yield from os.scandir(day)
         except FileNotFoundError:
-            continue  # An operator removed an old day while we looked.
+            continue  # An operator removed an old day in the meantime.
 
 
 class OpenSegment:
-    """A segment that is being written."""
+    """A segment that is being written, under a hidden name until it is sealed."""
 
     def __init__(self, files: RealFiles, log: Path, *, first: int, day: int) -> None:
         self.day = day
@@ -150,13 +152,13 @@ class OpenSegment:
         self._file: int | None = files.create(self._path)
 
     def add(self, lines: bytes) -> None:
-        """Append whole lines."""
+        """Append whole lines to the segment."""
         assert self._file is not None
         self._files.write(self._file, lines)
         self.size += len(lines)
 
     def seal(self) -> None:
-        """Make the segment part of the log: whole on the disk before its name says so."""
+        """Make the segment part of the log: its bytes are on the disk before it gets its name."""
         assert self._file is not None
         self._files.sync(self._file)
         self._close()
@@ -164,7 +166,7 @@ class OpenSegment:
         self._files.sync_directory(self._directory)
 
     def discard(self) -> None:
-        """Give the attempt up, and its room back."""
+        """Remove the unfinished segment and free its room."""
         self._close()
         self._files.remove(self._path)
 

@@ -1,6 +1,6 @@
-"""Where events come from before they are in a segment: what the log needs of a store.
+"""What the log needs of a store: events that are not in a segment yet.
 
-Stores satisfy this by their shape; the log imports none of them.
+Stores satisfy these protocols by their shape; the log imports none of them.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ class EventPages(Protocol):
     """Committed events, at least from `exported_to` on."""
 
     def events(self, first: int, limit_bytes: int) -> Sequence[Page]:
-        """Consecutive pages, the first of which starts at `first`, of about `limit_bytes` in all
-        but at least one if there is any; if `first` was dropped, the oldest that are left."""
+        """Return consecutive pages, the first of which starts at `first`, of about `limit_bytes` in
+        all but at least one if there is any; if `first` was dropped, the oldest that are left."""
         ...
 
     def event_at(self, offset: int) -> bytes | None:
-        """One line without its newline; None when it was dropped or is yet to come."""
+        """Return one line without its newline; None when it was dropped or does not exist yet."""
         ...
 
     def exported_to(self) -> int:
-        """All events below this offset are in sealed segments."""
+        """Return the offset below which all events are in sealed segments."""
         ...

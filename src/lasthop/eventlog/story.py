@@ -1,7 +1,7 @@
-"""The story of one delivery: its events from acceptance to its end, and how people read them.
+"""The history of one delivery: its events from acceptance to its end, and how people read them.
 
-The store knows a delivery's newest event, and every event names the one before it; so the story is
-found by as many look-ups as it has events, however long the log is.
+The store knows a delivery's newest event, and every event names the one before it; so the history
+is found by as many look-ups as it has events, however long the log is.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from lasthop.events import Event, Kind
 
 
 def story(find: Callable[[int], Event | None], last_event: int) -> list[Event]:
-    """The events of the delivery whose newest event is `last_event`, oldest first.
+    """Return the events of the delivery whose newest event is `last_event`, oldest first.
 
-    Where the log was cut off it starts with the oldest event that is left: that one has a `prev`.
+    Where the log was cut off, the history starts with the oldest event that is left, which has a
+    `prev`.
     """
     events: list[Event] = []
     offset = last_event
@@ -45,12 +46,12 @@ def _continues(earlier: Event, later: Event) -> bool:
 
 
 class ExplainedEvent(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One event of a story, for people and for machines."""
+    """One event of a delivery's history, for people and for machines."""
 
     n: int
     time: str
     since: Micros
-    """Since the story began."""
+    """Microseconds since the first event of the history."""
     what: str
     why: str
     link: str = ""
@@ -66,7 +67,7 @@ class ExplainedEvent(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def explain(events: Sequence[Event]) -> list[ExplainedEvent]:
-    """What happened, when, why and over which link; `str` of each is a line for people."""
+    """Return what happened, when, why and over which link; `str` of each is a line for people."""
     return [
         ExplainedEvent(
             n=event.n,
@@ -86,11 +87,11 @@ _UNSAID: dict[str, str] = {
     Kind.RECEIVED: "the device has stored it",
     Kind.DELIVERED: "the application has had it",
 }
-"""Reasons that go without saying, and are not written a million times."""
+"""Reasons that are the same every time, and are therefore not stored with each event."""
 
 
 def _facts(event: Event) -> dict[str, str]:
-    """What else the event tells, in the order of the journey."""
+    """Return what else the event says, in the order of the journey."""
     facts = {
         "from": event.source,
         "for": event.target,
@@ -117,7 +118,7 @@ def _time(time: Micros) -> str:
 
 
 def _after(time: Micros) -> str:
-    """A span as people say it.
+    """Format a span of time for people.
 
     >>> _after(1_500_000)
     '+1.500 s'

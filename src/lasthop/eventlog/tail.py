@@ -1,4 +1,4 @@
-"""Following the log: new events as they appear, from any offset on.
+"""Follows the log: new events as they appear, from any offset on.
 
 `Tail` only looks when asked; `follow` asks again after whatever waiting its caller wants.
 """
@@ -13,12 +13,12 @@ from lasthop.eventlog.reader import LogReader
 from lasthop.events import Event
 
 BATCH = 1000
-"""Events looked at in one poll, so that a reader far behind still shows progress."""
+"""Events read in one poll, so that a reader far behind still shows progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Only:
-    """Which events are wanted; what is left out excludes nothing."""
+    """A filter of events; a criterion that is left out excludes nothing."""
 
     app: str | None = None
     device: str | None = None
@@ -26,7 +26,7 @@ class Only:
     kinds: frozenset[str] = field(default_factory=frozenset)
 
     def wants(self, event: Event) -> bool:
-        """Whether an event passes."""
+        """Whether an event passes this filter."""
         return (
             (self.app is None or event.app == self.app)
             and (self.device is None or event.dev == self.device)
@@ -39,7 +39,7 @@ EVERYTHING = Only()
 
 
 class Tail:
-    """A place in the log that moves on. `offset` is where to resume, also in another process."""
+    """A position in the log that moves on. `offset` is where to resume, also in another process."""
 
     def __init__(self, reader: LogReader, *, start: int, only: Only = EVERYTHING) -> None:
         self.offset = start
@@ -47,7 +47,8 @@ class Tail:
         self._only = only
 
     def poll(self, limit: int = BATCH) -> list[Event] | None:
-        """What is new among the next `limit` events; None when there is nothing more just now."""
+        """Return the wanted ones of the next `limit` events; None when there are no more just
+        now."""
         seen = list(islice(self._reader.events(self.offset), limit))
         if not seen:
             return None
@@ -56,8 +57,8 @@ class Tail:
 
 
 def follow(tail: Tail, wait: Callable[[], bool]) -> Iterator[Event]:
-    """New events for ever. `wait` is called when there are none; it ends this by returning
-    false."""
+    """Yield new events for ever. `wait` is called when there are none; returning False ends the
+    loop."""
     while True:
         events = tail.poll()
         if events is not None:

@@ -1,4 +1,4 @@
-"""The contract of a store: what core may rely on, whichever driver is underneath.
+"""The contract of a store: what the core may rely on, whichever driver is underneath.
 
 A `Reader` answers questions and may be used by one thread at a time; a `Store` is a reader that
 also writes, and is owned by one thread. The contract suite in `tests/store` runs over every driver.
@@ -22,17 +22,18 @@ from lasthop.store.commit import Commit, DeliveryRow, DeviceRow, KeyRow, Restore
 Row = TypeVar("Row")
 
 RECENT_KEYS = 10_000
-"""How many idempotency keys `open` hands to core: retries mostly come within seconds, and the rest
-are found with `find_keys`. At some 200 bytes each they cost core 2 MB."""
+"""How many idempotency keys `open` hands to the core: retries mostly come within seconds, and older
+keys are found with `find_keys`. At some 200 bytes each they cost the core 2 MB."""
 
 
 class Durability(StrEnum):
-    """What an applied commit survives."""
+    """The kind of failure that an applied commit survives."""
 
     FULL = "full"
-    """Loss of power. The only setting under which "accepted means durable" holds."""
+    """Commits survive a loss of power. Only with this setting does "accepted means durable"
+    hold."""
     RELAXED = "relaxed"
-    """`kill -9`, but not loss of power: for benchmarks and throw-away set-ups."""
+    """Commits survive `kill -9`, but not a loss of power: for benchmarks and throw-away set-ups."""
 
 
 class EventPage(msgspec.Struct, frozen=True):
@@ -48,7 +49,7 @@ class EventPage(msgspec.Struct, frozen=True):
         return self.first + self.count
 
     def starting_at(self, offset: int) -> EventPage:
-        """The rest of this page from `offset` on; the page itself when that is where it starts."""
+        """Return the rest of this page from `offset` on; the page itself if it starts there."""
         if offset <= self.first:
             return self
         rest = self.lines.split(b"\n", offset - self.first)[-1]
@@ -58,8 +59,8 @@ class EventPage(msgspec.Struct, frozen=True):
 class Forgotten(msgspec.Struct):
     """What one bounded step of `retire` or `erase_device` removed.
 
-    The work goes on with another call that has `start=next`, until `next` is None. Between two
-    steps commits may be applied, so that forgetting a lot delays nobody.
+    The work continues with another call that has `start=next`, until `next` is None. Between two
+    steps commits may be applied, so that forgetting a lot delays no commit.
     """
 
     messages: int = 0
@@ -70,13 +71,13 @@ class Forgotten(msgspec.Struct):
 
 
 class Counts(msgspec.Struct):
-    """How much a store holds."""
+    """How many rows of each kind a store holds."""
 
     messages: int
     open_deliveries: dict[int, int]
-    """By state."""
+    """The number of open deliveries by state."""
     finished_deliveries: dict[int, int]
-    """By state."""
+    """The number of finished deliveries by state."""
     devices: int
     sessions: int
     keys: int
@@ -84,71 +85,73 @@ class Counts(msgspec.Struct):
     credentials: int
     events: int
     rows: dict[str, int] = {}
-    """Of features, by their names for them."""
+    """The number of rows of each feature's tables, by the name that the feature gives them."""
 
 
 class Reader(Protocol):
-    """Answers questions about what has been applied."""
+    """Answers questions about the commits that were applied."""
 
     def messages(self, keys: Iterable[int]) -> dict[int, Message]:
-        """The messages with these keys; those that are gone are left out."""
+        """Return the messages with these keys; those that were removed are left out."""
         ...
 
     def deliveries(self, message: int) -> list[DeliveryRow]:
-        """All deliveries of a message, in ascending order of device."""
+        """Return all deliveries of a message, in ascending order of device."""
         ...
 
     def all_deliveries(self) -> Iterator[DeliveryRow]:
-        """Every delivery, in ascending order of message and device.
+        """Yield every delivery, in ascending order of message and device.
 
-        They are those of one moment: when the first is taken.
+        The deliveries are those of one moment: when the first is taken.
         """
         ...
 
     def find_keys(self, app: str, keys: Iterable[str]) -> dict[str, KeyRow]:
-        """The idempotency keys of an app that are known, by key."""
+        """Return the idempotency keys of an app that are known, by key."""
         ...
 
     def find(self, kind: type[Row], keys: Iterable[Any]) -> dict[Any, Row]:
-        """Find the rows of one kind under these keys, also of what is over: a `GroupMessageRow` or
-        a `StreamRow` by message, a `KnownPush` by push id."""
+        """Return the rows of one kind under these keys, finished ones included: a `GroupMessageRow`
+        or a `StreamRow` by message, a `KnownPush` by push id."""
         ...
 
     def device(self, app: str, name: str) -> DeviceRow | None:
-        """The device with this name; the newest, should there have been several."""
+        """Return the device with this name, the newest if there were several; None if there is
+        none."""
         ...
 
     def events(self, first: int, limit_bytes: int) -> list[EventPage]:
-        """Consecutive pages from the event with offset `first` on, which starts the first page.
+        """Return consecutive pages of events; the first page starts with offset `first`.
 
-        As many as fit into `limit_bytes`, but at least one if there is any. If `first` has been
-        dropped already, the oldest events that are left.
+        As many pages as fit into `limit_bytes`, but at least one if there is any. If the event at
+        `first` was dropped already, the pages start with the oldest event that is left.
         """
         ...
 
     def event_at(self, offset: int) -> bytes | None:
-        """One event's line, without its newline; None when it was dropped or is yet to come."""
+        """Return one event's line, without its newline; None when it was dropped or does not exist
+        yet."""
         ...
 
     def exported_to(self) -> int:
-        """All events below this offset have been exported."""
+        """Return the offset below which all events have been exported."""
         ...
 
     def counts(self) -> Counts:
-        """How much there is, for checks and metrics; takes time on a large store."""
+        """Return how many rows there are, for checks and metrics; takes time on a large store."""
         ...
 
     def backup(self, path: Path) -> None:
-        """Write a consistent copy to `path`, which must not exist, while work goes on."""
+        """Write a consistent copy to `path`, which must not exist, while the store is in use."""
         ...
 
     def close(self) -> None:
-        """Let go of files and locks. Closing twice is allowed."""
+        """Release files and locks. Closing twice is allowed."""
         ...
 
 
 class Store(Reader, Protocol):
-    """Makes commits durable and gives everything back after a restart."""
+    """Makes commits durable and returns everything after a restart."""
 
     def open(self) -> Restored:
         """Start a new boot. The iterables in `Restored` are read before the first `apply`."""
@@ -158,19 +161,20 @@ class Store(Reader, Protocol):
         """Write these commits, all or none; they are durable when this returns.
 
         A commit belongs to the store from the moment it is handed over until this returns: nobody
-        changes it or its rows. A row replaces the one with the same key, but a removed device
-        takes its session with it and stays removed, a fan-out that is done is dropped, a reply
-        counts only for a delivery that is there and has none, and messages are only ever added.
-        What removes the row of a feature is said with the row.
+        changes it or its rows. A row replaces the one with the same key, but a removed device takes
+        its session with it and stays removed, a fan-out that is done is dropped, a reply counts
+        only for a delivery that exists and has none, and messages are only ever added. What removes
+        the row of a feature is documented with the row.
 
-        Raises `StoreFull` when there is no room; then nothing was written, and the same commits
-        may be applied again later. Raises `StoreBroken` when the numbering has a gap, or when the
-        store can no longer be trusted to write.
+        Raises `StoreFull` when there is no room; then nothing was written, and the same commits may
+        be applied again later. Raises `StoreBroken` when the numbering has a gap, or when the store
+        can no longer be trusted to write.
         """
         ...
 
     def exported(self, until: int) -> None:
-        """Remember durably that all events below `until` are exported; never moves back."""
+        """Remember durably that all events below `until` are exported; the offset never moves
+        back."""
         ...
 
     def retire(
@@ -181,32 +185,33 @@ class Store(Reader, Protocol):
         keep_events: int = 0,
         start: int = 0,
     ) -> Forgotten:
-        """Do one step of forgetting what is old.
+        """Remove old rows, one bounded step.
 
-        Goes: a message accepted before `messages_before` with no open delivery and no unfinished
-        fan-out, that no feature still needs, with its deliveries and what features keep of it; an
-        idempotency key from before `keys_before`; a page of events that is exported and not among
-        the newest `keep_events`.
+        This removes a message accepted before `messages_before` with no open delivery and no
+        unfinished fan-out, that no feature still needs, with its deliveries and what features keep
+        of it; an idempotency key from before `keys_before`; a page of events that is exported and
+        not among the newest `keep_events`.
         """
         ...
 
     def erase_device(self, device: int, *, start: int = 0) -> Forgotten:
-        """Do one step of forgetting a device: its row, session and deliveries.
+        """Remove a device, one bounded step: its row, session and deliveries.
 
-        A message that went to it alone goes too. After the last step no file of the store holds
-        the body of such a message.
+        A message that went to this device alone is removed too. After the last step no file of the
+        store holds the body of such a message.
         """
         ...
 
     def reader(self) -> Reader:
-        """A reader for another thread."""
+        """Return a reader of the same store for another thread."""
         ...
 
 
 def check_sequence(
     commits: Sequence[Commit], *, next_commit: int, next_event: int, last_key: int
 ) -> None:
-    """Refuse commits that do not continue where the last one ended: a gap is a lost commit."""
+    """Raise StoreBroken for commits that do not continue where the last one ended: a gap means a
+    lost commit."""
     for commit in commits:
         if commit.n != next_commit:
             raise StoreBroken("commits must be consecutive", expected=next_commit, got=commit.n)

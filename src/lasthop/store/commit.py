@@ -1,7 +1,7 @@
-"""What core asks a store to make durable: one `Commit`, all or nothing.
+"""What the core asks a store to make durable: one `Commit`, all or nothing.
 
 A commit holds rows in the shape in which they are kept, so that a driver writes a whole batch with
-a handful of statements. Commits are numbered from 1 without gaps; a driver applies them in order
+a handful of statements. Commits are numbered from 1 without gaps; a driver applies them in order,
 and a number is durable only when all smaller ones are.
 """
 
@@ -19,7 +19,7 @@ Kind = TypeVar("Kind")
 
 
 class DeliveryRow(msgspec.Struct, array_like=True, gc=False):
-    """One message for one device as it stands; `state` is that of a `core.lifecycle.State`."""
+    """The present state of one message for one device; `state` is a `core.lifecycle.State`."""
 
     message: int
     device: int
@@ -30,14 +30,14 @@ class DeliveryRow(msgspec.Struct, array_like=True, gc=False):
     attempts: int
     changed_at: Micros
     last_event: int
-    """Offset of the delivery's newest event; `prev` leads on from there."""
+    """Offset of the delivery's newest event; its `prev` is the offset of the event before."""
     redelivered: bool = False
     reply: int = 0
-    """Key of the device's answer, when one was wanted and came."""
+    """Key of the device's answer, if one was wanted and came; otherwise 0."""
     code: int = 0
-    """PAP's status code of its end, where that says more than the state."""
+    """PAP's status code for the delivery's end, where it says more than the state; otherwise 0."""
     ahead: bool = False
-    """Whether its body has gone ahead in pieces, and it follows without."""
+    """Whether the body was sent ahead in pieces, and the message follows without it."""
 
 
 class SessionRow(msgspec.Struct, array_like=True, gc=False):
@@ -46,21 +46,22 @@ class SessionRow(msgspec.Struct, array_like=True, gc=False):
     device: int
     epoch: int
     assigned: int
-    """Numbers given out towards the device: durable before any of them is sent."""
+    """The number of sequence numbers assigned towards the device; durable before any of them is
+    sent."""
     received: int
     delivered: int
     inbound: int
-    """Messages of the device that have been accepted in this epoch."""
+    """The number of messages of the device that were accepted in this epoch."""
     events: int
     incarnation: int = 0
-    """Of the store that began this epoch."""
+    """The incarnation of the store that began this epoch."""
     previous: tuple[tuple[int, int, int], ...] = ()
-    """Earlier numberings that the device may still speak of, newest first: incarnation, epoch and
-    how many of its messages were accepted under them. At most a few."""
+    """Earlier numberings that the device may still claim, newest first: incarnation, epoch and how
+    many of its messages were accepted in that epoch. At most a few."""
 
 
 class DeviceRow(msgspec.Struct, array_like=True):
-    """A device as registered; `record` is opaque to the store."""
+    """A registered device; `record` is opaque to the store."""
 
     device: int
     app: str
@@ -69,7 +70,8 @@ class DeviceRow(msgspec.Struct, array_like=True):
 
 
 class ReplyRow(msgspec.Struct, array_like=True, gc=False):
-    """A device's answer to a message: the first one counts, and only if the message was for it."""
+    """A device's answer to a message. Only the first one counts, and only if the message was for
+    the device."""
 
     message: int
     device: int
@@ -77,25 +79,26 @@ class ReplyRow(msgspec.Struct, array_like=True, gc=False):
 
 
 class KeyRow(msgspec.Struct, array_like=True, gc=False):
-    """An idempotency key and what it stands for, kept for a stated time."""
+    """An idempotency key and the messages that it stands for, kept for a stated time."""
 
     app: str
     key: str
-    """Behind the publisher whose key it is (`own_key`); an older gateway kept it alone."""
+    """The key, preceded by the publisher whose key it is (`own_key`); older gateways stored the key
+    alone."""
     digest: bytes
-    """Of the request: the same key with another request is a conflict."""
+    """The hash of the request: the same key with another request is a conflict."""
     first: int
     count: int
     at: Micros
 
 
 class FanoutRow(msgspec.Struct, array_like=True, gc=False):
-    """A message for many, being fanned out: devices up to `cursor` have their deliveries."""
+    """A message for many that is being fanned out: devices up to `cursor` have their deliveries."""
 
     message: int
     cursor: int
     last: int
-    """Highest device number at acceptance: who registers later is not addressed."""
+    """The highest device number at acceptance: devices that register later are not addressed."""
     done: bool
 
 
@@ -111,10 +114,9 @@ class CredentialRow(msgspec.Struct, array_like=True):
 
 
 class MemoryRow(msgspec.Struct, array_like=True):
-    """What some part of core remembers about a device under a name; opaque to the store.
+    """What a part of the core remembers about a device under a name; opaque to the store.
 
-    Device 0 stands for all of them together. An empty state means that there is nothing to
-    remember any more.
+    Device 0 stands for all devices together. An empty state removes the row.
     """
 
     device: int
@@ -134,25 +136,25 @@ class Commit(msgspec.Struct):
     removed_devices: list[int] = []
     keys: list[KeyRow] = []
     replies: list[ReplyRow] = []
-    """Applied after `deliveries`."""
+    """Answers of devices; applied after `deliveries`."""
     fanouts: dict[int, FanoutRow] = {}
     credentials: dict[bytes, CredentialRow] = {}
     memories: dict[tuple[int, str], MemoryRow] = {}
     changes: dict[type[Any], Any] = {}
-    """What features change, by the type of their changes."""
+    """The changes of features, by the type of the changes."""
     events: bytearray = bytearray()
-    """JSON lines, each ended by a newline."""
+    """Events as JSON lines, each ended by a newline."""
     event_count: int = 0
 
     def of(self, kind: type[Kind]) -> Kind:
-        """What it changes of one kind, to be added to."""
+        """Return this commit's changes of one type, to add to."""
         found: Kind | None = self.changes.get(kind)
         if found is None:
             found = self.changes[kind] = kind()
         return found
 
     def remember(self, device: int, name: str, state: bytes) -> None:
-        """Let a part of core remember this about a device; see `MemoryRow`."""
+        """Store what a part of the core remembers about a device; see `MemoryRow`."""
         self.memories[device, name] = MemoryRow(device, name, state)
 
     @property
@@ -175,19 +177,19 @@ class Commit(msgspec.Struct):
 
 
 class OpenMessage(msgspec.Struct):
-    """A message with its open deliveries. While it is still fanned out there may be none."""
+    """A message with its open deliveries; there may be none yet while it is being fanned out."""
 
     message: Message
     deliveries: list[DeliveryRow]
 
 
 class Restored(msgspec.Struct):
-    """What a store knows when it is opened: enough for core to go on where it was."""
+    """What a store holds when it is opened: enough for the core to continue where it was."""
 
     incarnation: int
-    """Random, made when the store was created or restored from a copy."""
+    """The store's random incarnation, made when it was created or restored from a backup."""
     boot: int
-    """How often the store has been opened; already counted up and durable."""
+    """How often the store has been opened, this time included; already durable."""
     next_commit: int
     next_event: int
     last_key: int
@@ -199,17 +201,17 @@ class Restored(msgspec.Struct):
     be read once."""
     fanouts: Iterable[FanoutRow]
     keys: Iterable[KeyRow]
-    """Only the newest few; older ones are looked up."""
+    """The newest idempotency keys; older ones are looked up in the store."""
     credentials: Iterable[CredentialRow]
     memories: Iterable[MemoryRow]
     kept: Mapping[type[Any], Any]
-    """What features have kept, by the type of it."""
+    """The rows of features, by the type of their collection."""
 
     def of(self, kind: type[Kind]) -> Kind:
-        """What there is of one kind."""
+        """Return the rows of one feature, by the type of their collection."""
         found: Kind = self.kept[kind]
         return found
 
     def memories_of(self, *names: str) -> list[MemoryRow]:
-        """What is remembered under these names, in ascending order of device."""
+        """Return what is remembered under these names, in ascending order of device."""
         return [row for row in self.memories if row.name in names]

@@ -1,5 +1,5 @@
-"""What a store keeps of groups and queues, and of messages whose deliveries depend on each other.
-Commits of plain traffic have none of it."""
+"""The rows of groups and queues, and of messages whose deliveries depend on each other. Commits of
+plain traffic have none of them."""
 
 from __future__ import annotations
 
@@ -11,48 +11,48 @@ from lasthop.clock import Micros
 
 
 class GroupRow(msgspec.Struct, array_like=True):
-    """A group or a queue of an app; who belongs to it stands with the devices."""
+    """A group or a queue of an app; its members are stored with the devices."""
 
     app: str
     target: str
-    """`group:NAME` or `queue:NAME`."""
+    """The group or queue as a target: `group:NAME` or `queue:NAME`."""
     record: bytes
-    """Opaque to the store. Empty: it is removed."""
+    """The record, opaque to the store; empty if the group or queue is to be removed."""
 
 
 class GroupMessageRow(msgspec.Struct, array_like=True, gc=False):
-    """What holds the deliveries of one message together. It goes with the message."""
+    """The state that the deliveries of one group message share; removed with the message."""
 
     message: int
     state: int
-    """Of a `core.groups.group_message.Standing`."""
+    """The state, a `core.groups.group_message.Standing`."""
     open: bool
-    """Whether the gateway needs it after a restart."""
+    """Whether the gateway needs the row after a restart."""
     device: int = 0
-    """Who has claimed it."""
+    """The number of the device that has claimed the message; 0 if none has."""
     at: Micros = 0
-    """When it came to stand so."""
+    """When the message got its present state."""
     members: tuple[int, ...] = ()
-    """The numbers of the devices that it is for, ascending; none when that is over."""
+    """The numbers of the devices that the message is for, ascending; empty when it is finished."""
     record: bytes = b""
-    """What else there is to know of it; opaque to the store. With a record it is of interest for a
-    while after it is over."""
+    """Further details, opaque to the store. A row with a record is still read for a while after the
+    message is finished."""
 
 
 class GroupChanges(msgspec.Struct):
-    """What one commit changes. Of two rows for the same key the later one counts."""
+    """The group changes of one commit. Of two rows for the same key the later one counts."""
 
     records: dict[tuple[str, str], GroupRow] = {}
     group_messages: dict[int, GroupMessageRow] = {}
 
 
 class GroupsRestored(msgspec.Struct, frozen=True):
-    """What there is when a store is opened."""
+    """The rows of groups when a store is opened."""
 
     records: Iterable[GroupRow] = ()
     group_messages: Iterable[GroupMessageRow] = ()
-    """The open ones, and the newest few that are over and have a record; by message."""
+    """The open rows, and the newest finished ones that have a record; by message."""
 
 
 RECENT_GROUP_MESSAGES = 10_000
-"""Claims that are over and still answered for: after a crash a winner asks again."""
+"""How many finished claims are restored: a winner may ask again after a crash."""

@@ -1,7 +1,7 @@
 """A store in memory: the reference for the contract, and what rehearsals crash and restart.
 
-An applied commit outlives `crash`, everything else is lost; that is all that "durable" means on a
-virtual clock. State moves to the next life by reference, so that a crash costs nothing.
+An applied commit survives `crash`, everything else is lost; that is all that "durable" means on a
+virtual clock. The tables pass to the next store by reference, so that a crash costs nothing.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Row = TypeVar("Row")
 
 
 class _DurableTables:
-    """Everything that is durable."""
+    """All rows that are durable."""
 
     def __init__(self, incarnation: int) -> None:
         self.incarnation = incarnation
@@ -63,7 +63,7 @@ class _DurableTables:
         self.events: list[EventPage] = []
 
     def add(self, commit: Commit) -> None:
-        """Write one commit. Messages are copied, since core drops the bodies of its own."""
+        """Write one commit. Messages are copied, since the core drops the bodies of its own."""
         self.next_commit = commit.n + 1
         if commit.messages:
             self.messages.update((message.key, copy(message)) for message in commit.messages)
@@ -91,7 +91,7 @@ class _DurableTables:
             self.next_event = page.end
 
     def read_messages(self, keys: Iterable[int]) -> dict[int, Message]:
-        """Copies of the messages with these keys, as they are by now."""
+        """Return copies of the messages with these keys, with later changes by features."""
         messages = self.messages
         found = {key: copy(messages[key]) for key in keys if key in messages}
         for table in self.features.values():
@@ -99,7 +99,7 @@ class _DurableTables:
         return found
 
     def forget(self, keys: Collection[int]) -> None:
-        """Drop these messages, their deliveries, and what features keep of them."""
+        """Remove these messages, their deliveries, and what features keep of them."""
         for key in keys:
             del self.messages[key]
             self.deliveries.pop(key, None)
@@ -122,17 +122,18 @@ class _DurableTables:
             self.memories = {o: row for o, row in self.memories.items() if o[0] != number}
 
     def page_index(self, offset: int) -> int:
-        """Where in `events` the page with this offset is, or would be."""
+        """Return the index in `events` of the page with this offset, or where it would be."""
         return max(0, bisect_right(self.events, offset, key=lambda page: page.first) - 1)
 
 
 class MemoryStore:
-    """Keeps everything in dictionaries; see `Store` for what the methods promise."""
+    """A store that keeps everything in dictionaries; see `Store` for what the methods promise."""
 
     def __init__(self, *, incarnation: int = 1) -> None:
         self._tables: _DurableTables | None = _DurableTables(incarnation)
         self.refuse: StoreError | None = None
-        """While set, `apply` raises it and writes nothing: a full disk, or a broken one."""
+        """The error that `apply` raises without writing anything, while set: a full disk, or a
+        broken one."""
 
     @property
     def _kept(self) -> _DurableTables:
@@ -141,7 +142,7 @@ class MemoryStore:
         return self._tables
 
     def crash(self) -> MemoryStore:
-        """End this life, and give the store that the next one opens: all that was applied."""
+        """Close this store like a crash, and return a store with everything that was applied."""
         survivor = MemoryStore()
         survivor._tables, self._tables = self._kept, None
         return survivor
@@ -320,7 +321,7 @@ class MemoryStore:
         )
 
     def reader(self) -> MemoryStore:
-        """Itself: there is nothing to share but the dictionaries."""
+        """Return the store itself: there is nothing to share but the dictionaries."""
         return self
 
     def close(self) -> None:

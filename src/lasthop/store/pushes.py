@@ -1,5 +1,5 @@
-"""What a store keeps of pushes: what their initiators asked for, the client addresses they use, and
-what is to be reported to them. Commits without a push have none of it."""
+"""The rows of pushes: what their initiators asked for, the client addresses, and the notifications
+to be sent. Commits without a push have none of them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from lasthop.store.commit import DeliveryRow
 
 
 class AddressRow(msgspec.Struct, array_like=True):
-    """A client address and who it stands for: `device:`, `user:`, `topic:` with a name, or `app:`.
-    Without a target it is to be removed."""
+    """A client address and its target: `device:`, `user:`, `topic:` with a name, or `app:`. Without
+    a target the row is to be removed."""
 
     app: str
     address: str
-    """Type and value: `PLMN:+15551999`, `USER:staff%40example.org`."""
+    """The address as type and value, such as `PLMN:+15551999` or `USER:staff%40example.org`."""
     target: str
 
 
@@ -26,49 +26,51 @@ class Addressee(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
     text: str
     everyone: bool = False
-    """Whether each of its devices counts, or any one will do."""
+    """Whether all devices of the address must have the push, or any one is enough."""
     devices: tuple[int, ...] | None = None
-    """In ascending order. None: everyone whom the message went to, for a push to one address."""
+    """The devices of the address, ascending. None means every device that the message went to, for
+    a push to one address."""
     code: int = 0
-    """Why the push was not accepted for this address, as a code of PAP; 0 when it was."""
+    """PAP's status code for why the push was not accepted for this address; 0 if it was."""
 
 
 class PushRow(msgspec.Struct, array_like=True, gc=False):
-    """What an initiator asked for with a message, as far as the message itself does not say it."""
+    """What an initiator asked for with a push, as far as the message itself does not say it."""
 
     id: bytes
-    """Stands for app, initiator and push-id; kept for ever, so that none is used twice."""
+    """A hash of app, initiator and push-id; kept for ever, so that no push-id is used twice."""
     message: int
     app: str
     push_id: str
     addresses: tuple[Addressee, ...]
     notify_to: str = ""
     version: str = ""
-    """Of PAP, in which the initiator wrote."""
+    """The version of PAP in which the initiator wrote."""
     withdrawn_at: Micros = 0
-    """When it was cancelled for those whose delivery had not even begun."""
+    """When the push was cancelled for the devices whose delivery had not even begun; 0 if it was
+    not."""
 
 
 class KnownPush(msgspec.Struct):
-    """A push-id that was used; of what was asked nothing is left when the message is gone."""
+    """A push-id that was used; `row` is None once the message was removed."""
 
     message: int
     row: PushRow | None
 
 
 class OpenPush(msgspec.Struct):
-    """A push that is not over, with those of its deliveries that are."""
+    """A push that is not finished, with those of its deliveries that are."""
 
     row: PushRow
     ended: list[DeliveryRow]
 
 
 class NotificationRow(msgspec.Struct, array_like=True, gc=False):
-    """What is to be reported to an initiator, and the state of our attempts to."""
+    """A result notification for an initiator, and the state of the attempts to send it."""
 
     message: int
     place: int
-    """Of the address among the push's."""
+    """The index of the address among those of the push."""
     state: str
     code: int
     event_time: Micros
@@ -77,14 +79,14 @@ class NotificationRow(msgspec.Struct, array_like=True, gc=False):
     due: Micros
     attempts: int = 0
     reply: int = 0
-    """Key of the client's answer that goes along."""
+    """Key of the client's answer that is sent along; 0 without one."""
     awaited_from: int = 0
-    """The device whose answer is waited for until it is due."""
+    """The device whose answer the notification waits for until it is due; 0 for none."""
     done: bool = False
 
 
 class PushChanges(msgspec.Struct):
-    """What one commit changes. Of two rows for the same key the later one counts."""
+    """The push changes of one commit. Of two rows for the same key the later one counts."""
 
     addresses: dict[tuple[str, str], AddressRow] = {}
     pushes: dict[bytes, PushRow] = {}
@@ -92,9 +94,9 @@ class PushChanges(msgspec.Struct):
 
 
 class PushesRestored(msgspec.Struct, frozen=True):
-    """What there is when a store is opened."""
+    """The rows of pushes when a store is opened."""
 
     addresses: Iterable[AddressRow] = ()
     pushes: Iterable[OpenPush] = ()
-    """Those whose message is open, or that have something to report; may be read once."""
+    """Pushes whose message is open or that have a notification to send; may be read once."""
     notifications: Iterable[NotificationRow] = ()

@@ -1,4 +1,4 @@
-"""What a store keeps of ranked topics. Commits of plain traffic have none of it."""
+"""The rows of ranked topics. Commits of plain traffic have none of them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from lasthop.clock import Micros
 
 
 class FeedRow(msgspec.Struct, array_like=True):
-    """A part of one device's feed of one topic; `record` is opaque to the store. An empty one
+    """A part of one device's feed of one topic; `record` is opaque to the store. An empty record
     removes all parts."""
 
     device: int
     topic: str
     part: int
-    """0 changes with everything that happens, 1 seldom and is larger."""
+    """The part's number: 0 changes with every event of the feed, 1 is larger and changes seldom."""
     record: bytes
 
 
@@ -27,21 +27,22 @@ class KeptRow(msgspec.Struct, array_like=True, gc=False):
     device: int
     topic: str
     place: int
-    """0: it is over, and the row goes."""
+    """The delivery's place in the feed; 0 if the delivery is finished and the row is to be
+    removed."""
     rank: float
     expires_at: Micros | None
     arrived_at: Micros
     due: Micros
     stamp: int
-    """Its turn among what waits to be sent; 0 if it does not."""
+    """The delivery's turn among those that wait to be sent; 0 if it does not wait."""
     keep: bool = False
-    """Whether it leaves to be kept on the device."""
+    """Whether the message is sent to be kept on the device, unseen."""
     forget: bool = False
-    """Whether the device is to forget it as soon as it has it."""
+    """Whether the device is to forget the message as soon as it has it."""
 
 
 class TopicRow(msgspec.Struct, array_like=True):
-    """A topic that its publisher has advertised, or withdrawn."""
+    """A topic that its publisher has advertised or withdrawn."""
 
     app: str
     topic: str
@@ -52,17 +53,18 @@ class TopicRow(msgspec.Struct, array_like=True):
 
 
 class RankedChanges(msgspec.Struct):
-    """What one commit changes. Of two rows for the same key the later one counts."""
+    """The changes of ranked topics in one commit. Of two rows for the same key the later one
+    counts."""
 
     feeds: dict[tuple[int, str, int], FeedRow] = {}
     kept: dict[tuple[int, int], KeptRow] = {}
     ranks: dict[int, float] = {}
-    """New ranks of messages; from now on they are read with these."""
+    """New ranks by message; from now on messages are read with these."""
     topics: dict[tuple[str, str], TopicRow] = {}
 
 
 class RankedRestored(msgspec.Struct, frozen=True):
-    """What there is when a store is opened."""
+    """The rows of ranked topics when a store is opened."""
 
     feeds: Iterable[FeedRow] = ()
     kept: Iterable[KeptRow] = ()

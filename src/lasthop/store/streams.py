@@ -1,5 +1,5 @@
-"""What a store keeps of streams, and of bodies that come in pieces. Commits of plain traffic have
-none of it."""
+"""The rows of streams, and of bodies that come in pieces. Commits of plain traffic have none of
+them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ import msgspec
 
 
 class StreamRow(msgspec.Struct, array_like=True):
-    """A stream, or a body that is coming in; `record` is opaque to the store."""
+    """A stream, or a body that is arriving in pieces; `record` is opaque to the store."""
 
     key: int
     open: bool
-    """When it is over, its pieces go. The row stays as long as the message that opened it."""
+    """Whether the stream is open. The pieces of a finished stream are removed; the row stays as
+    long as the message that opened it."""
     record: bytes
 
 
 class PieceRow(msgspec.Struct, array_like=True, gc=False):
-    """Some bytes that were taken and not handed on."""
+    """A piece that was received and not yet handed on."""
 
     stream: int
     offset: int
@@ -26,18 +27,19 @@ class PieceRow(msgspec.Struct, array_like=True, gc=False):
 
 
 class StreamChanges(msgspec.Struct):
-    """What one commit changes. Of two rows for the same key the later one counts."""
+    """The stream changes of one commit. Of two rows for the same key the later one counts."""
 
     rows: dict[int, StreamRow] = {}
     pieces: list[PieceRow] = []
     handed_on: dict[int, int] = {}
-    """By stream: pieces that begin below this offset go. Applied after `pieces`."""
+    """For each stream, the offset below which pieces are removed, by where they begin. Applied
+    after `pieces`."""
 
 
 class StreamsRestored(msgspec.Struct, frozen=True):
-    """What there is when a store is opened."""
+    """The rows of streams when a store is opened."""
 
     rows: Iterable[StreamRow] = ()
-    """Those that are open, by key."""
+    """The open streams, by key."""
     pieces: Iterable[PieceRow] = ()
-    """Theirs, by stream and offset; may be read once."""
+    """The pieces of the open streams, by stream and offset; may be read once."""

@@ -1,5 +1,5 @@
-"""What a store keeps for surrogates: what waits for them, what they remember, and what they made of
-messages. Commits of apps without one have none of it."""
+"""The rows of surrogates: messages that wait for them, their state, and their revisions of
+messages. Commits of apps without a surrogate have none of them."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ class ConsultRow(msgspec.Struct, array_like=True, gc=False):
     """A message that waits for its app's surrogate."""
 
     number: int
-    """Its turn; unique among those that wait."""
+    """The position in the queue, unique among the messages that wait."""
     app: str
     device: int
-    """For whom it is, or who sent it."""
+    """The device that the message is for, or that sent it."""
     message: int
     from_device: bool
     answers: int = 0
-    """The message that it answers, if it is a device's answer."""
+    """The key of the message that this one answers, if it is a device's answer; otherwise 0."""
     sent_as: int = 0
-    """The key that the sending device gave it, if any."""
+    """The key that the sending device gave the message; 0 if there is none."""
     attempts: int = 0
-    """How often the surrogate has failed at it."""
+    """How often the surrogate has failed on the message."""
     done: bool = False
-    """It waits no longer, and the row goes."""
+    """Whether the message waits no longer, so that the row is to be removed."""
 
 
 class StateRow(msgspec.Struct, array_like=True):
@@ -39,24 +39,24 @@ class StateRow(msgspec.Struct, array_like=True):
 
 
 class RevisionRow(msgspec.Struct, array_like=True):
-    """What a surrogate made of a message for one device: it travels with another's content."""
+    """A surrogate's revision of a message for one device, which is delivered with other content."""
 
     content: int
-    """The key under which its body is stored."""
+    """The key under which the body of the revision is stored."""
     message: int
     device: int
     size: int
-    """Of its body."""
+    """The size of the revision's body, in bytes."""
     content_type: str
     title: str | None
     headers: tuple[tuple[str, str], ...]
     rank: float
     open: bool = True
-    """Whether it is still to be delivered."""
+    """Whether the revision is still to be delivered."""
 
 
 class SurrogateChanges(msgspec.Struct):
-    """What one commit changes. Of two rows for the same key the later one counts."""
+    """The surrogate changes of one commit. Of two rows for the same key the later one counts."""
 
     consults: dict[int, ConsultRow] = {}
     states: dict[tuple[str, str], StateRow] = {}
@@ -64,12 +64,12 @@ class SurrogateChanges(msgspec.Struct):
 
 
 class SurrogatesRestored(msgspec.Struct, frozen=True):
-    """What there is when a store is opened."""
+    """The rows of surrogates when a store is opened."""
 
     consults: Collection[ConsultRow] = ()
-    """In ascending order of number."""
+    """The messages that wait, in ascending order of their number."""
     states: Iterable[StateRow] = ()
     revisions: Collection[RevisionRow] = ()
-    """The open ones."""
+    """The revisions that are still to be delivered."""
     held: Iterable[Message] = ()
-    """What devices sent and waits, in ascending order of key; may be read once."""
+    """The waiting messages that devices sent, in ascending order of key; may be read once."""

@@ -1,8 +1,8 @@
 """The thread that a live gateway writes from.
 
-The event loop submits commits and goes on; this thread applies whatever has gathered since it last
-looked, in one go, and says so. Group commit needs no timer: the slower the disk, the larger the
-groups.
+The event loop submits commits and goes on; this thread applies all commits that have gathered since
+it last looked, together, and reports them. Group commit needs no timer: the slower the disk, the
+larger the groups.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from lasthop.store.base import Store
 from lasthop.store.commit import Commit
 
 Done: TypeAlias = Callable[[int, StoreError | None], None]
-"""Told the number of a commit, and why it was refused, if it was. Runs on the writer's thread."""
+"""Called with the number of a commit, and the error if it was refused. Runs on the writer's
+thread."""
 
 Result = TypeVar("Result")
 
@@ -33,9 +34,9 @@ _Work: TypeAlias = Callable[[], None]
 class CommitWriter:
     """Owns a thread and, until it is closed, a store that has been opened.
 
-    When a commit is refused for want of room, nothing of it was written. All later ones are
-    refused with the same error until that commit is submitted again. When the store is broken,
-    everything is refused from then on: what was not confirmed may or may not be there after a
+    When a commit is refused for want of room, nothing of it was written. All later ones are refused
+    with the same error until that commit is submitted again. When the store is broken, everything
+    is refused from then on: commits that were not confirmed may or may not be there after a
     restart, which is the only way on.
     """
 
@@ -51,16 +52,17 @@ class CommitWriter:
         self._thread.start()
 
     def submit(self, commit: Commit, done: Done) -> None:
-        """Write this commit after those submitted before it."""
+        """Write this commit after those submitted before it; `done` is called with the result."""
         with self._something_to_do:
             self._refuse_if_closed()
             self._submitted.append(_Submission(commit, done))
             self._something_to_do.notify()
 
     def call(self, work: Callable[[Store], Result]) -> Future[Result]:
-        """Do something else with the store, between commits: a step of `retire`, for example.
+        """Run `work` with the store between commits, such as a step of `retire`; return its future
+        result.
 
-        What was submitted before has been written by then.
+        Commits submitted before have been written by then.
         """
         future: Future[Result] = Future()
 
@@ -81,7 +83,8 @@ class CommitWriter:
         return future
 
     def close(self) -> None:
-        """Write what was submitted, stop, and close the store. Closing twice is allowed."""
+        """Write what was submitted, stop the thread, and close the store. Closing twice is
+        allowed."""
         with self._something_to_do:
             self._closed = True
             self._something_to_do.notify()
@@ -104,7 +107,7 @@ class CommitWriter:
             self._store.close()
 
     def _take(self) -> tuple[list[_Submission], list[_Work]]:
-        """Everything that waits, as soon as something does; nothing once closed."""
+        """Return everything that waits, as soon as something does; nothing once closed."""
         with self._something_to_do:
             while not (self._submitted or self._asked or self._closed):
                 self._something_to_do.wait()
@@ -116,7 +119,7 @@ class CommitWriter:
         group: list[_Submission] = []
         for submission in submitted:
             if self._refusal is not None and submission.commit.n != self._next + len(group):
-                # Submitted before its sender could know that an earlier one was refused.
+                # Submitted before its sender could know that an earlier commit was refused.
                 submission.done(submission.commit.n, self._refusal)
             else:
                 group.append(submission)

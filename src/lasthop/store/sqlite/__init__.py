@@ -1,8 +1,8 @@
 """The embedded store: one SQLite file in the data directory, nothing to install or configure.
 
 `store` owns the writing connection, `reader` answers questions, `writing` turns commits into one
-statement, `forgetting` removes what is old or must go, `migrations` holds the schema. `faults` cuts
-stores the way a loss of power does, for tests and rehearsals.
+statement, `forgetting` removes what is old or must be erased, `migrations` holds the schema.
+`faults` cuts stores the way a loss of power does, for tests and rehearsals.
 """
 
 from lasthop.store.sqlite.backup import restore

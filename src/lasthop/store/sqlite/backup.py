@@ -1,4 +1,4 @@
-"""Copies of a store that is in use, and bringing one back."""
+"""Copies a store while it is in use, and restores such a copy."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from lasthop.store.sqlite.connection import FILE_NAME, connect, store_errors
 from lasthop.store.sqlite.migrations import check_version, version_of
 
 INCARNATION_BITS = 63
-"""What fits into a signed integer; two lives of a store will not draw the same."""
+"""The size of a store's incarnation: it fits a signed integer, and no two stores will draw the
+same."""
 
 
 def new_incarnation() -> int:
-    """A number for a store that has just come into being."""
+    """Return a random incarnation for a new or restored store."""
     return secrets.randbits(INCARNATION_BITS)
 
 
@@ -29,7 +30,7 @@ def copy_into(source: sqlite3.Connection, path: Path) -> None:
     try:
         with closing(connect(partial, mode="rwc")) as target:
             source.backup(target)
-            # A single file, that can be carried about.
+            # A backup is a single file, without a log beside it.
             target.execute("PRAGMA journal_mode = DELETE")
         _publish(partial, path)
     finally:
@@ -37,7 +38,7 @@ def copy_into(source: sqlite3.Connection, path: Path) -> None:
 
 
 def restore(backup: Path, into: Path) -> int:
-    """Make a data directory from a backup, and give it a new incarnation, which is returned.
+    """Make a data directory from a backup; return the new incarnation that the store gets.
 
     Devices that resume with the old incarnation learn from it that the gateway has forgotten what
     came after the backup.
@@ -71,7 +72,7 @@ def _check(source: sqlite3.Connection, backup: Path) -> None:
 
 
 def _publish(partial: Path, path: Path) -> None:
-    """Give a complete file its name, durably."""
+    """Give a complete file its final name, durably."""
     partial.replace(path)
     directory = os.open(path.parent, os.O_RDONLY)
     try:

@@ -1,4 +1,4 @@
-"""Connections to the store's file, and what SQLite's complaints mean to us."""
+"""Connections to the store's file, and what SQLite's errors mean for the store."""
 
 from __future__ import annotations
 
@@ -13,27 +13,30 @@ from lasthop.private import private_database
 FILE_NAME = "store.db"
 
 OLDEST_SQLITE = (3, 38, 0)
-"""Has `->>`. Pythons are built with whatever SQLite was there: Ubuntu 22.04 has 3.37."""
+"""The oldest SQLite that has `->>`. Pythons are built with whatever SQLite was there: Ubuntu 22.04
+has 3.37."""
 
 BUSY_TIMEOUT_MS = 5_000
-"""The lock keeps other gateways out, so only a person with a database tool can be in the way."""
+"""Milliseconds to wait for a lock. The directory's lock keeps other gateways out, so only a person
+with a database tool can hold one."""
 
 CACHE_KIB = 64 * 1024
-"""For the writer: holds the newest deliveries, which are the ones that are updated."""
+"""The writer's cache in KiB: holds the newest deliveries, which are the ones that are updated."""
 
 PAGE_SIZE = 8192
-"""Bodies and events are long runs of bytes, which take half as many frames as with SQLite's 4096.
-From 4 to 32 KiB the rate of commits was the same within the noise."""
+"""Bytes of a database page. Bodies and events are long runs of bytes, which take half as many
+frames as with SQLite's 4096. From 4 to 32 KiB the rate of commits was the same within the noise."""
 
 _FULL = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE})
-"""The second is what growing the shared index of the log reports on a full disk."""
+"""SQLite's errors for a full disk; the second is reported when the shared index of the log cannot
+grow."""
 
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 
 @contextmanager
 def store_errors() -> Iterator[None]:
-    """Turn SQLite's errors into the store's."""
+    """Turn SQLite's errors into the store's own."""
     try:
         yield
     except sqlite3.Error as error:
@@ -55,8 +58,8 @@ def _translated(error: sqlite3.Error) -> StoreError:
 
 
 def connect(path: Path, *, mode: str) -> sqlite3.Connection:
-    """Connect with `mode` ro, rw or rwc, which makes the file for its owner alone. Transactions are
-    ours to begin and end."""
+    """Connect with `mode` ro, rw or rwc; rwc makes the file readable by its owner alone. The caller
+    begins and ends transactions."""
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
         needed = ".".join(map(str, OLDEST_SQLITE))
         raise StoreBroken("SQLite is too old", found=sqlite3.sqlite_version, needed=needed)
@@ -70,7 +73,7 @@ def connect(path: Path, *, mode: str) -> sqlite3.Connection:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """All or nothing, whatever goes wrong in between."""
+    """Run the block as one transaction, which is rolled back if anything fails."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield

@@ -1,8 +1,8 @@
 """What a loss of power leaves of a store: the file, and a log that ends anywhere.
 
 SQLite appends every commit to the log (`store.db-wal`) and syncs it before the commit counts. A
-crash may therefore leave any beginning of the log that includes the commits that were confirmed,
-and a torn end behind it. Used by tests and by rehearsals with a real store.
+crash may therefore leave any beginning of the log that includes the confirmed commits, and a torn
+end behind it. Used by tests and by rehearsals with a real store.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ _FRAME = struct.Struct(">IIIIII")
 
 
 class Frame(NamedTuple):
-    """One page in the log, which ends at byte `end`; `commits` if it is the last of a commit."""
+    """One page in the log, which ends at byte `end`; `commits` says whether it is the last of a
+    commit."""
 
     end: int
     commits: bool
 
 
 def log_frames(directory: Path) -> list[Frame]:
-    """The frames of the log since it was last started over, in the order in which they came."""
+    """Return the frames of the log since it was last started over, in order."""
     log = (directory / LOG_NAME).read_bytes()
     if len(log) < _HEADER.size:
         return []
@@ -58,14 +59,15 @@ def copy_after_crash(directory: Path, into: Path, *, keep_bytes: int | None = No
 
 
 def cut_log(directory: Path, *, keep_bytes: int | None) -> None:
-    """Lose the end of the log of a store that is not open."""
+    """Cut off the end of the log of a store that is not open."""
     if keep_bytes is not None:
         with (directory / LOG_NAME).open("r+b") as log:
             log.truncate(keep_bytes)
 
 
 def tear_log(directory: Path, *, at: int, garbage: bytes) -> None:
-    """Overwrite part of the log of a store that is not open: sectors that were never written."""
+    """Overwrite part of the log of a store that is not open, like sectors that were never
+    written."""
     with (directory / LOG_NAME).open("r+b") as log:
         log.seek(at)
         log.write(garbage)

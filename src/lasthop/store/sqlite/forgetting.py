@@ -1,4 +1,4 @@
-"""Removing what is old, and what must go, in steps that each hold the store up only briefly."""
+"""Removes what is old, and what must be erased, in steps that each block the store only briefly."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from lasthop.store.tables import TABLES
 from lasthop.store.tables.base import as_json
 
 PAGES_PER_STEP = 32
-"""Pages of messages. With their deliveries a step took 13 ms on average and 63 ms at worst, no
-longer than a large commit, so that publishers hardly notice."""
+"""Pages of messages in one step. With their deliveries a step took 13 ms on average and 63 ms at
+worst, no longer than a large commit, so that publishers hardly notice."""
 
 EVENT_PAGES_PER_STEP = 16
-"""Pages of events may be larger: each has those of a whole commit."""
+"""Pages of events in one step: they may be larger, since each has the events of a whole commit."""
 
 ROWS_PER_STEP = 20_000
-"""For what is small: keys, and deliveries that are only looked at."""
+"""Small rows in one step: idempotency keys, and deliveries that are only looked at."""
 
 
 def retire_messages(connection: sqlite3.Connection, *, before: int, start: int) -> Forgotten:
-    """Take one step through the pages from key `start` on; messages from `before` on stay."""
+    """Remove old messages in one step through the pages from key `start` on; messages from `before`
+    on stay."""
     pages = [
         MessagePage(*row)
         for row in connection.execute(
@@ -54,7 +55,7 @@ _PINNED = " UNION ".join(
 
 
 def _pinned(connection: sqlite3.Connection, page: MessagePage) -> frozenset[int]:
-    """Messages on this page that are still needed."""
+    """Return the messages on this page that are still needed."""
     rows = connection.execute(_PINNED, (page.first, page.last))
     return frozenset(message for (message,) in rows)
 
@@ -62,7 +63,8 @@ def _pinned(connection: sqlite3.Connection, page: MessagePage) -> frozenset[int]
 def _delete_deliveries(
     connection: sqlite3.Connection, gone: list[int], pinned: Collection[int]
 ) -> int:
-    """Delete by range: all deliveries of `gone`, which ascend, and none of `pinned`."""
+    """Delete by range: all deliveries of `gone`, which ascend, and none of `pinned`; return their
+    number."""
     return connection.execute(
         "DELETE FROM delivery WHERE message BETWEEN ? AND ?"
         " AND message NOT IN (SELECT value FROM json_each(?))",
@@ -71,7 +73,7 @@ def _delete_deliveries(
 
 
 def _forget(connection: sqlite3.Connection, gone: list[int]) -> None:
-    """Drop what features keep of these messages."""
+    """Remove what features keep of these messages."""
     keys = as_json(gone)
     for table in TABLES:
         table.sqlite.forget(connection, keys)
@@ -88,7 +90,7 @@ def _take_off(connection: sqlite3.Connection, page: MessagePage, gone: Collectio
 
 
 def retire_keys(connection: sqlite3.Connection, *, before: int) -> Forgotten:
-    """Delete old idempotency keys, as many as a step may."""
+    """Delete idempotency keys from before a time, as many as one step may."""
     keys = connection.execute(
         "DELETE FROM idempotency WHERE (app, key) IN"
         " (SELECT app, key FROM idempotency WHERE at < ? ORDER BY at LIMIT ?)",
@@ -98,7 +100,8 @@ def retire_keys(connection: sqlite3.Connection, *, before: int) -> Forgotten:
 
 
 def retire_events(connection: sqlite3.Connection, *, keep: int) -> Forgotten:
-    """Delete pages of events that are exported, as many as a step may."""
+    """Delete pages of events that are exported, as many as one step may; the newest `keep` events
+    stay."""
     pages = connection.execute(
         "SELECT event_page.first, event_page.count FROM event_page, meta"
         " WHERE event_page.first + event_page.count <= min(exported_to, next_event - ?)"
@@ -114,7 +117,8 @@ def retire_events(connection: sqlite3.Connection, *, keep: int) -> Forgotten:
 
 
 def erase_deliveries(connection: sqlite3.Connection, device: int, *, start: int) -> Forgotten:
-    """Take one step through the deliveries from message `start` on, and erase a device's."""
+    """Erase a device's deliveries in one step from message `start` on, with messages that were for
+    it alone."""
     ahead = connection.execute(
         "SELECT message FROM delivery WHERE message >= ? ORDER BY message LIMIT 1 OFFSET ?",
         (start, ROWS_PER_STEP),
@@ -141,7 +145,7 @@ def erase_deliveries(connection: sqlite3.Connection, device: int, *, start: int)
 
 
 def _erase_messages(connection: sqlite3.Connection, keys: list[int]) -> None:
-    """Take these messages, in ascending order of key, off their pages."""
+    """Remove these messages, in ascending order of key, from their pages."""
     while keys:
         page = page_of(connection, keys[0])
         if page is None:

@@ -1,4 +1,4 @@
-"""One gateway per data directory."""
+"""A lock that lets only one gateway use a data directory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from lasthop.errors import StoreError
 
 
 class DirectoryLock:
-    """Held by an open file, so that the kernel lets go of it however the process ends."""
+    """An exclusive lock on a data directory. An open file holds it, so that the kernel releases it
+    however the process ends."""
 
     def __init__(self, directory: Path) -> None:
         self._file = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -28,7 +29,7 @@ class DirectoryLock:
         os.write(self._file, b"%d\n" % os.getpid())
 
     def release(self) -> None:
-        """Let the next gateway in. Releasing twice is allowed."""
+        """Release the lock for the next gateway. Releasing twice is allowed."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1

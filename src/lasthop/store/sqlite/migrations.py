@@ -1,6 +1,6 @@
-"""The schema, as the numbered steps that lead to it.
+"""The schema of the SQLite store, as the numbered steps that lead to it.
 
-A step that has been released is never changed: a new one is added. They run in one transaction, so
+A step that has been released is never changed: a new one is added. Steps run in one transaction, so
 that a store is of one version or of the next. Rows are kept as the JSON that `msgspec` makes of
 them, next to the columns that are searched for: a field that is added to the end of a row needs no
 step here.
@@ -17,11 +17,11 @@ from lasthop.store.sqlite.connection import transaction
 from lasthop.store.tables import groups, pushes, ranked, streams, surrogates
 
 APPLICATION_ID = 0x6C686F70
-"""In the file's header, so that `file` and we can tell a store from any other database: "lhop"."""
+"""The number in the file's header by which `file` and lasthop recognise a store: "lhop"."""
 
 
 class Migration(NamedTuple):
-    """One step, to version `to`."""
+    """One step of the schema, which leads to version `to`."""
 
     to: int
     statements: tuple[str, ...]
@@ -100,7 +100,8 @@ MIGRATIONS: tuple[Migration, ...] = (
 
 
 def version_of(connection: sqlite3.Connection) -> int:
-    """The version of this store, 0 for a new one; refuses what is not a store."""
+    """Return the version of this store, 0 for a new one; raise StoreBroken if the file is not a
+    store."""
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     application = int(connection.execute("PRAGMA application_id").fetchone()[0])
     tables = int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
@@ -110,7 +111,8 @@ def version_of(connection: sqlite3.Connection) -> int:
 
 
 def check_version(version: int, migrations: Sequence[Migration] = MIGRATIONS) -> None:
-    """Refuse a store from the future: its rows may mean something that we do not know."""
+    """Raise StoreBroken for a store of a newer version, whose rows may mean something unknown
+    here."""
     newest = migrations[-1].to
     if version > newest:
         raise StoreBroken(
@@ -126,7 +128,7 @@ def migrate(
     incarnation: int,
     migrations: Sequence[Migration] = MIGRATIONS,
 ) -> None:
-    """Bring a store to the newest version; a new one gets this incarnation."""
+    """Bring a store to the newest version; a new store gets this incarnation."""
     version = version_of(connection)
     check_version(version, migrations)
     if version == migrations[-1].to:

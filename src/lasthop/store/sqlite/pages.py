@@ -10,8 +10,8 @@ import msgspec
 from lasthop.message import Message
 
 PAGE_BYTES = 64 * 1024
-"""Where a page is cut. Reading one message reads its page, which at this size takes 50 µs; pages of
-256 KiB take 130 µs and are not written any faster."""
+"""Bytes at which a page is cut. Reading one message reads its page, which at this size takes 50 µs;
+pages of 256 KiB take 130 µs and are not written any faster."""
 
 _encoder = msgspec.msgpack.Encoder()
 _messages = msgspec.msgpack.Decoder(list[Message])
@@ -19,7 +19,7 @@ _message = msgspec.msgpack.Decoder(Message)
 _split = msgspec.msgpack.Decoder(list[msgspec.Raw])
 
 FEW = 16
-"""Up to one message in this many is looked for without decoding its neighbours."""
+"""If at most one message in this many is wanted, it is found without decoding its neighbours."""
 
 
 class MessagePage(msgspec.Struct):
@@ -31,7 +31,7 @@ class MessagePage(msgspec.Struct):
     body: bytes
 
     def find(self, keys: Sequence[int]) -> list[Message]:
-        """Those of these ascending keys that are on the page."""
+        """Return the messages on the page that have one of these ascending keys."""
         if len(keys) * FEW > self.count:
             wanted = frozenset(keys)
             return [message for message in _messages.decode(self.body) if message.key in wanted]
@@ -44,11 +44,11 @@ class MessagePage(msgspec.Struct):
         return found
 
     def all_keys(self) -> list[int]:
-        """The keys of all messages on the page."""
+        """Return the keys of all messages on the page."""
         return [_key_of(raw) for raw in _split.decode(self.body)]
 
     def without(self, gone: Collection[int]) -> MessagePage | None:
-        """The page when these messages are taken off it; None when nothing is left."""
+        """Return the page without these messages; None when no message is left."""
         kept = [raw for raw in _split.decode(self.body) if _key_of(raw) not in gone]
         if not kept:
             return None
@@ -56,7 +56,7 @@ class MessagePage(msgspec.Struct):
 
 
 class _Keyed(msgspec.Struct, array_like=True):
-    """As much of a message as is needed to find it."""
+    """The first field of a message, which is enough to find it."""
 
     key: int
 

@@ -1,4 +1,4 @@
-"""Reading a store's file, by its owner or beside it."""
+"""Reads a store's file, for the store itself or beside it in another process."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ class SqliteReader:
 
     @classmethod
     def beside(cls, directory: Path) -> SqliteReader:
-        """Read the store in this data directory, whether or not a gateway is using it."""
+        """Return a reader of the store in this data directory, whether or not a gateway is using
+        it."""
         path = directory / FILE_NAME
         if not path.exists():
             raise StoreBroken("there is no store in this directory", directory=str(directory))
@@ -86,14 +87,15 @@ class SqliteReader:
                 yield _delivery.decode(row)
 
     def open_messages(self) -> Iterator[OpenMessage]:
-        """The messages that have open deliveries or are still fanned out, in ascending order of
-        key."""
+        """Yield the messages that have open deliveries or are still being fanned out, in ascending
+        order of key."""
         with self.snapshot() as view:
             yield from view._open_messages()
 
     @contextmanager
     def snapshot(self) -> Iterator[SqliteReader]:
-        """A connection of its own, for which nothing changes while commits are applied."""
+        """Yield a reader on a connection of its own, for which nothing changes while commits are
+        applied."""
         with closing(SqliteReader.beside(self._path.parent)) as view:
             view._connection.execute("BEGIN")
             yield view
@@ -205,12 +207,12 @@ class SqliteReader:
             return self._connection.execute(sql, values).fetchall()
 
     def rows(self, table: str, kind: type[Row], order: str) -> list[Row]:
-        """A whole table that is kept in memory anyway."""
+        """Return all rows of a table, which are kept in memory anyway."""
         decode = msgspec.json.Decoder(kind).decode
         return [decode(row) for (row,) in self._all(f"SELECT row FROM {table} ORDER BY {order}")]
 
     def each(self, sql: str) -> Iterator[tuple[Any, ...]]:
-        """Rows of which there may be millions."""
+        """Yield the rows of a query in batches, since there may be millions."""
         with store_errors():
             cursor = self._connection.execute(sql)
             while batch := cursor.fetchmany(BATCH):
@@ -218,7 +220,7 @@ class SqliteReader:
 
 
 def page_of(connection: sqlite3.Connection, key: int) -> MessagePage | None:
-    """The page that has the message with this key, if any has."""
+    """Return the page with the message of this key; None if no page has it."""
     row = connection.execute(
         "SELECT first, last, count, body FROM page WHERE first <= ? ORDER BY first DESC LIMIT 1",
         (key,),

@@ -1,4 +1,4 @@
-"""The store's owner: the one connection that writes."""
+"""The SQLite store with the one connection that writes."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ from lasthop.store.sqlite.writing import SETUP, write
 from lasthop.store.tables import TABLES
 
 CHECKPOINT_BYTES = 64 * 1024 * 1024
-"""The log is carried over into the file when it has grown to this. Pages that are written several
-times until then, which are the deliveries', are carried over once."""
+"""The size at which the log is copied into the file. Pages that are written several times until
+then, which are those of deliveries, are copied once."""
 
 _SYNCHRONOUS = {Durability.FULL: "FULL", Durability.RELAXED: "OFF"}
 
@@ -60,7 +60,7 @@ class SqliteStore(SqliteReader):
         incarnation: int | None = None,
         migrations: Sequence[Migration] = MIGRATIONS,
     ) -> None:
-        # A directory that is there may be for others too; the files in it are not.
+        # A directory that exists may be shared with others; the files in it may not.
         directory.mkdir(mode=DIRECTORY, parents=True, exist_ok=True)
         self._lock = DirectoryLock(directory)
         path = directory / FILE_NAME
@@ -185,7 +185,7 @@ class SqliteStore(SqliteReader):
 
     @contextmanager
     def _overwriting(self) -> Iterator[None]:
-        """A transaction that overwrites all it deletes: no body may linger in a free page.
+        """Run a transaction that overwrites all it deletes: no body may remain in a free page.
 
         Commits delete no bodies, and are faster without.
         """
@@ -200,7 +200,7 @@ class SqliteStore(SqliteReader):
     def _wipe(self) -> None:
         """Empty the log, which still has what was erased from the file.
 
-        That has to wait while a reader looks at an older state; then `retire` or `close` does it.
+        While a reader looks at an older state this has to wait; then `retire` or `close` does it.
         """
         if self._must_wipe:
             with store_errors():

@@ -1,10 +1,10 @@
-"""Commits as one statement.
+"""Writes commits with one SQL statement.
 
 A thread that runs SQL gives the interpreter lock away with every statement and waits up to 5 ms to
 get it back while the event loop is busy. So a batch of commits is encoded into a few long values
 and written by a single `INSERT` into a view, whose triggers take them apart inside SQLite, outside
-the lock: one for what every commit has, and one for each feature, which costs nothing unless there
-is something of it. Being one statement, it is also its own transaction. `bench/store_commit.py`
+the lock: one for what every commit has, and one for each feature, which costs nothing unless the
+commits change it. Being one statement, it is also its own transaction. `bench/store_commit.py`
 compares.
 """
 
@@ -124,7 +124,8 @@ def write(connection: sqlite3.Connection, commits: Sequence[Commit], *, next_eve
 
 
 def _runs(commits: Sequence[Commit]) -> list[list[Commit]]:
-    """Cut where writing commits together could differ from writing them one after the other."""
+    """Split commits where writing them together could differ from writing them one after the
+    other."""
     runs: list[list[Commit]] = [[]]
     for i, commit in enumerate(commits, 1):
         runs[-1].append(commit)
@@ -173,7 +174,7 @@ def _of_features(run: list[Commit]) -> Iterable[str | bytes | None]:
 
 
 def _latest_memories(run: list[Commit]) -> Iterable[Iterable[MemoryRow]]:
-    """The state that counts, of several: an earlier empty one must not take a later one along."""
+    """Return the newest state of each memory: an earlier empty one must not remove a later one."""
     latest: dict[tuple[int, str], MemoryRow] = {}
     for commit in run:
         latest.update(commit.memories)
@@ -181,18 +182,18 @@ def _latest_memories(run: list[Commit]) -> Iterable[Iterable[MemoryRow]]:
 
 
 def _first_replies(commit: Commit) -> Iterable[ReplyRow]:
-    """The reply that counts, of several to the same delivery."""
+    """Return the reply that counts, the first, of several to the same delivery."""
     return {(row.message, row.device): row for row in reversed(commit.replies)}.values()
 
 
 def _pages(messages: list[Message]) -> tuple[str, bytes]:
-    """Pages (first, last, count), and their bodies."""
+    """Encode messages as pages: an index of (first, last, count), and their bodies."""
     pages = cut_into_pages(messages)
     return packed(((page.first, page.last, page.count), page.body) for page in pages)
 
 
 def _event_pages(commits: Sequence[Commit], first: int) -> tuple[str, bytes]:
-    """The same for events (first, count): a page for each commit."""
+    """Encode events as pages, one for each commit: an index of (first, count), and their lines."""
     pages: list[tuple[tuple[int, ...], bytes]] = []
     for commit in commits:
         if commit.event_count:

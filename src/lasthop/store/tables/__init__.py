@@ -1,8 +1,8 @@
-"""The rows that features keep: one entry for each, from which both drivers take what they need.
+"""The tables of features: one entry for each, from which both drivers take what they need.
 
-A driver knows messages, deliveries, devices and events; of features it knows that there are some. A
-new one adds its rows and an entry here, and in `sqlite/migrations.py` the step that makes its
-tables; one that remembers little does without and uses `MemoryRow`.
+A driver knows messages, deliveries, devices and events; it does not know what features there are. A
+new feature adds its rows and an entry here, and in `sqlite/migrations.py` the step that makes its
+tables; one that remembers little uses `MemoryRow` instead.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a driver asks of the rows of a feature. Most features need only some of it."""
+"""What a driver requires of the tables of a feature. Most features need only some of it."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ Changes = TypeVar("Changes")
 _json = msgspec.json.Encoder()
 
 THESE = "(SELECT value FROM json_each(?))"
-"""The values of a list that is given `as_json`."""
+"""The SQL for the values of a list that is given `as_json`."""
 
 
 class StoreInMemory(Protocol):
-    """The rest of a store in memory, as far as features look at it."""
+    """The rest of a store in memory, as far as features use it."""
 
     deliveries: dict[int, dict[int, DeliveryRow]]
     fanouts: dict[int, FanoutRow]
 
     def read_messages(self, keys: Iterable[int]) -> dict[int, Message]:
-        """Copies of the messages with these keys."""
+        """Return copies of the messages with these keys."""
         ...
 
 
@@ -38,36 +38,36 @@ class MemoryTable(Generic[Changes]):
     """The rows of a feature in a store in memory."""
 
     def write(self, changes: Changes) -> None:
-        """Write what one commit changes."""
+        """Write a feature's changes of one commit."""
         raise NotImplementedError
 
     def read(self, spine: StoreInMemory) -> object:
-        """What there is when the store is opened."""
+        """Return the feature's rows when the store is opened."""
         raise NotImplementedError
 
     def find(self, keys: Iterable[Any]) -> dict[Any, Any]:
-        """Those of these that are known."""
+        """Return the rows under these keys that exist."""
         raise NotImplementedError
 
     def amend(self, messages: Mapping[int, Message]) -> None:
-        """Give messages that were read what has changed of them since they were accepted."""
+        """Update messages that were read with what has changed since they were accepted."""
 
     def keeps(self) -> Collection[int]:
-        """Messages that are still needed, though they may have no open delivery."""
+        """Return the messages that are still needed, though they may have no open delivery."""
         return ()
 
     def made_for(self, device: int) -> list[int]:
-        """Messages that are for this device alone, though they have no delivery."""
+        """Return the messages that are for this device alone, though they have no delivery."""
         return []
 
     def forget(self, messages: Collection[int]) -> None:
-        """These messages are gone."""
+        """Remove what the feature keeps of these messages, which are being removed."""
 
     def retire(self, before: int) -> None:
-        """Forget what is over, and belongs to a key before this one."""
+        """Remove finished rows that belong to a key before this one."""
 
     def counts(self) -> dict[str, int]:
-        """How many rows there are, by name."""
+        """Return the number of rows by name, for `Counts`."""
         return {}
 
 
@@ -75,18 +75,18 @@ class SqliteTable(Generic[Changes]):
     """The rows of a feature in SQLite; the methods are those of `MemoryTable`.
 
     A commit is one statement, which has a few columns for each feature. They are NULL unless the
-    commit changes something of it, and otherwise taken apart by the statements in `apply`.
+    commit changes the feature, and otherwise taken apart by the statements in `apply`.
     """
 
     columns: ClassVar[tuple[str, ...]]
     apply: ClassVar[str]
     keeps: ClassVar[str] = ""
-    """Selects the messages from ?1 to ?2 that are still needed."""
+    """The SQL that selects the messages from ?1 to ?2 that are still needed."""
     counted: ClassVar[tuple[tuple[str, str], ...]] = ()
     """Names for `counts`, each with the table that has the rows."""
 
     def values(self, run: Sequence[Changes]) -> tuple[str | bytes, ...]:
-        """The columns for what these commits change, the earliest first."""
+        """Return the columns for the changes of these commits, the earliest first."""
         raise NotImplementedError
 
     def removes(self, changes: Changes) -> bool:
@@ -106,35 +106,35 @@ class SqliteTable(Generic[Changes]):
         return []
 
     def forget(self, connection: sqlite3.Connection, messages: str) -> None:
-        """These messages, `as_json`, are gone."""
+        """Remove what the feature keeps of these messages, given `as_json`."""
 
     def retire(self, connection: sqlite3.Connection, before: int) -> None:
         pass
 
 
 class Kept(NamedTuple):
-    """How the rows of one feature are kept, by either driver."""
+    """How both drivers keep the rows of one feature."""
 
     changes: type[Any]
     memory: Callable[[], MemoryTable[Any]]
     sqlite: SqliteTable[Any]
     finds: type[Any] | None = None
-    """What is found by key, where others than core ask for it."""
+    """The type of row that is found by key, where other parts than the core ask for it."""
 
 
 def as_json(rows: Iterable[object]) -> str:
-    """Rows as a statement takes them: one JSON array."""
+    """Encode rows for a statement, as one JSON array."""
     return _json.encode(list(rows)).decode()
 
 
 def joined(of_commits: Iterable[Iterable[object]]) -> str:
-    """The rows of several commits, the earliest's first, so that a later row wins."""
+    """Encode the rows of several commits, the earliest first, so that a later row wins."""
     return as_json(chain.from_iterable(of_commits))
 
 
 def packed(parts: Iterable[tuple[tuple[int, ...], bytes]]) -> tuple[str, bytes]:
-    """Bytes as a statement takes them: one after the other, behind a JSON array that has, for each
-    of them, what it goes with, its offset from 1 and its length."""
+    """Encode parts for a statement: their bytes one after the other, and a JSON array that has, for
+    each part, what it belongs to, its offset from 1 and its length."""
     index: list[tuple[int, ...]] = []
     bodies: list[bytes] = []
     offset = 1

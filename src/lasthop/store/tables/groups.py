@@ -1,4 +1,5 @@
-"""How groups, queues and bonds are kept."""
+"""The tables of groups, queues and group messages, in memory and in SQLite. The names in SQL are
+those of the first release."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class GroupsInMemory(MemoryTable[GroupChanges]):
-    """Groups, queues and bonds in memory."""
+    """The rows of groups, queues and group messages in memory."""
 
     def __init__(self) -> None:
         self.kept = GroupChanges()
@@ -84,7 +85,7 @@ SCHEMA = (
 
 
 class GroupsInSqlite(SqliteTable[GroupChanges]):
-    """Groups, queues and bonds in SQLite."""
+    """The rows of groups, queues and group messages in SQLite."""
 
     columns = ("circles", "bonds")
     apply = f"""

@@ -1,4 +1,4 @@
-"""How pushes, client addresses and notifications are kept."""
+"""The tables of pushes, client addresses and notifications, in memory and in SQLite."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 
 
 class PushesInMemory(MemoryTable[PushChanges]):
-    """Pushes in memory."""
+    """The rows of pushes, addresses and notifications in memory."""
 
     def __init__(self) -> None:
         self._addresses: dict[tuple[str, str], AddressRow] = {}
         self._pushes: dict[bytes, KnownPush] = {}
         self._push_of: dict[int, bytes] = {}
-        """By message: those of which more than the id is left."""
+        """The push of each message that still has more than its push-id."""
         self.notifications: dict[tuple[int, int], NotificationRow] = {}
 
     def write(self, changes: PushChanges) -> None:
@@ -85,7 +85,7 @@ class PushesInMemory(MemoryTable[PushChanges]):
         return {message for message, _ in self.notifications}
 
     def forget(self, messages: Collection[int]) -> None:
-        """Keep nothing of their pushes but the ids, and report nothing any more."""
+        """Keep only the ids of the pushes of these messages, and drop their notifications."""
         for message in self._push_of.keys() & messages:
             self._pushes[self._push_of.pop(message)] = KnownPush(message, None)
         for at in [at for at in self.notifications if at[0] in messages]:
@@ -126,7 +126,7 @@ SCHEMA = (
 
 
 class PushesInSqlite(SqliteTable[PushChanges]):
-    """Pushes in SQLite."""
+    """The rows of pushes, addresses and notifications in SQLite."""
 
     counted = (("pushes", "push"), ("notifications", "notification"), ("addresses", "address"))
     columns = ("addresses", "pushes", "notifications")
@@ -176,7 +176,7 @@ class PushesInSqlite(SqliteTable[PushChanges]):
         }
 
     def forget(self, connection: sqlite3.Connection, messages: str) -> None:
-        """Keep nothing of their pushes but the ids, and report nothing any more."""
+        """Keep only the ids of the pushes of these messages, and drop their notifications."""
         for sql in (
             "UPDATE push SET row = NULL WHERE row IS NOT NULL AND message IN",
             "DELETE FROM notification WHERE message IN",
@@ -185,8 +185,8 @@ class PushesInSqlite(SqliteTable[PushChanges]):
 
 
 def _open_pushes(reader: SqliteReader) -> Iterator[OpenPush]:
-    """Those whose message is open or that have something to report, in ascending order of
-    message."""
+    """Yield the pushes whose message is open or that have a notification to send, in ascending
+    order of message."""
     with reader.snapshot() as view:
         rows = view.each("""SELECT push.row, delivery.row FROM push
             LEFT JOIN delivery ON delivery.message = push.message AND NOT delivery.open

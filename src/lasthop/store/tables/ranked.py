@@ -1,4 +1,4 @@
-"""How ranked topics are kept."""
+"""The tables of ranked topics, in memory and in SQLite."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class RankedInMemory(MemoryTable[RankedChanges]):
-    """Ranked topics in memory."""
+    """The rows of ranked topics in memory."""
 
     def __init__(self) -> None:
         self.kept = RankedChanges()
@@ -80,7 +80,7 @@ SCHEMA = (
 
 
 class RankedInSqlite(SqliteTable[RankedChanges]):
-    """Ranked topics in SQLite."""
+    """The rows of ranked topics in SQLite."""
 
     columns = ("feeds", "kept", "ranks", "topics")
     apply = """

@@ -1,4 +1,4 @@
-"""How streams are kept, and bodies that come in pieces."""
+"""The tables of streams and of bodies that come in pieces, in memory and in SQLite."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class StreamsInMemory(MemoryTable[StreamChanges]):
-    """Streams in memory."""
+    """The rows of streams and their pieces in memory."""
 
     def __init__(self) -> None:
         self._rows: dict[int, StreamRow] = {}
@@ -71,10 +71,11 @@ SCHEMA = (
 
 
 class StreamsInSqlite(SqliteTable[StreamChanges]):
-    """Streams in SQLite."""
+    """The rows of streams and their pieces in SQLite."""
 
     columns = ("streams", "records", "pieces", "piece_bodies", "handed_on")
-    # A part of nothing is NULL, in place of nothing. CROSS JOIN keeps the order: piece is large.
+    # `substr` of an empty value is NULL, hence `ifnull`. CROSS JOIN keeps the order: piece is
+    # large.
     apply = """
         INSERT OR REPLACE INTO piece (stream, offset, body)
             SELECT value ->> '$[0]', value ->> '$[1]',

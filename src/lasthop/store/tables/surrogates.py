@@ -1,4 +1,4 @@
-"""How what surrogates need is kept."""
+"""The tables of surrogates, in memory and in SQLite."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ of them fit into memory."""
 
 
 class SurrogatesInMemory(MemoryTable[SurrogateChanges]):
-    """Surrogates in memory."""
+    """The rows of surrogates in memory."""
 
     def __init__(self) -> None:
         self.kept = SurrogateChanges()
@@ -95,7 +95,7 @@ SCHEMA = (
 
 
 class SurrogatesInSqlite(SqliteTable[SurrogateChanges]):
-    """Surrogates in SQLite."""
+    """The rows of surrogates in SQLite."""
 
     columns = ("consults", "states", "revisions")
     apply = f"""
