@@ -1,8 +1,8 @@
-"""OTA-HTTP: the client is an HTTP server, the gateway posts to it.
+"""OTA-HTTP: the client is an HTTP server, and the gateway posts to it.
 
-Before the first push of a connection the gateway asks by OPTIONS what the client takes; a tag saves
-the answer when nothing has changed. A push is a POST whose body is a complete HTTP response, as if
-the client had fetched it; what the client thinks of it stands in X-Wap-Push-Status.
+Before the first push of a connection the gateway asks by OPTIONS what the client accepts; a tag
+saves the answer when nothing has changed. A push is a POST whose body is a complete HTTP response,
+as if the client had fetched it; the client's verdict is in X-Wap-Push-Status.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ VERSION = "1.0"
 
 MAX_HEAD = 16 * 1024
 MAX_ANSWER = 1024 * 1024
-"""Octets of an answer's headers and of its content: what a client returns is a form, a receipt or a
-picture."""
+"""The most octets of an answer's headers and of its content: a client returns a form, a receipt or
+a picture."""
 
 _ACCEPTED = range(400, 500)
 _STALE = 256
 _FIRST_REASON, _LAST_REASON = 0xEA, 0xEE
 _UNCHANGED, _REGISTERED = 500, 501
-"""X-Wap-Push-Status: rejections are WSP's reasons in decimal."""
+"""Values of X-Wap-Push-Status; rejections are WSP's reasons in decimal."""
 
 _SAFE = re.compile(r"[\t\x20-\x7e\x80-\U0010ffff]*")
 
 
 class Registration(msgspec.Struct, frozen=True):
-    """What a client said of itself when it was asked."""
+    """What a client said of itself in its answer to OPTIONS."""
 
     tag: str | None = None
-    """Names its capabilities: opaque, and only ever compared."""
+    """The tag of the client's capabilities: opaque, and only ever compared."""
     terminal: Terminal = Terminal()
     applications: frozenset[Application] | None = None
     terminal_id: str = ""
@@ -48,17 +48,18 @@ class Registration(msgspec.Struct, frozen=True):
 
 
 class OtaAnswer(msgspec.Struct, frozen=True):
-    """An HTTP response, its header names in lower case."""
+    """An HTTP response of a client, with header names in lower case."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes = b""
     keeps: bool = True
-    """The connection can be used again."""
+    """Whether the connection can be used again."""
 
     @property
     def push_status(self) -> int | None:
-        """The number at the start of X-Wap-Push-Status, which may have words behind it."""
+        """The number at the start of X-Wap-Push-Status, which may have text behind it; None without
+        one."""
         found = re.match(r"\s*([0-9]{1,4})\b", self.headers.get("x-wap-push-status", ""))
         return int(found[1]) if found else None
 
@@ -70,29 +71,29 @@ class PushAccepted(msgspec.Struct, frozen=True):
 
 
 class PushRejected(msgspec.Struct, frozen=True):
-    """The client refuses it, with one of WSP's reasons, or 0."""
+    """The client refuses the push, with one of WSP's reasons, or 0."""
 
     reason: int
 
 
 class Stale(msgspec.Struct, frozen=True):
-    """The client is not what we believe it to be: ask it again, and then push again."""
+    """The client's capabilities have changed: ask by OPTIONS again, and then push again."""
 
 
 class TooMuch(msgspec.Struct, frozen=True):
-    """The client cannot take such a push at all."""
+    """The client cannot accept such a push at all."""
 
     reason: str
 
 
 class NotTaken(msgspec.Struct, frozen=True):
-    """The client's HTTP server did not take the request."""
+    """The client's HTTP server did not accept the request."""
 
     reason: str
 
 
 class Unclear(msgspec.Struct, frozen=True):
-    """It took the request, and did not say what became of the push."""
+    """The client's HTTP server accepted the request without saying what became of the push."""
 
     reason: str
 
@@ -101,7 +102,7 @@ Verdict: TypeAlias = PushAccepted | PushRejected | Stale | TooMuch | NotTaken | 
 
 
 def options_request(host: str, tag: str | None) -> bytes:
-    """Ask a client to register."""
+    """Return the OPTIONS request that asks a client to register."""
     lines = [f"OPTIONS {PATH} HTTP/1.1", f"Host: {host}", f"X-Wap-Push-OTA-Version: {VERSION}"]
     if tag is not None:
         lines.append(f"X-Wap-CPITag: {tag}")
@@ -109,7 +110,7 @@ def options_request(host: str, tag: str | None) -> bytes:
 
 
 def post_request(host: str, push: PushContent, *, tag: str | None, response: bool) -> bytes:
-    """Push. `response` says that content is welcome in the answer."""
+    """Return the POST request of a push; `response` says that content is welcome in the answer."""
     inner = ["HTTP/1.1 200 OK", f"Content-Type: {_checked(push.content_type)}"]
     inner += [f"{name}: {_checked(value)}" for name, value in push.headers]
     inner.append(f"Content-Length: {len(push.body)}")
@@ -124,14 +125,14 @@ def post_request(host: str, push: PushContent, *, tag: str | None, response: boo
 
 
 def _checked(value: str) -> str:
-    """A header's value must not become two headers."""
+    """Return a header's value if it has no control characters, which could make it two headers."""
     if _SAFE.fullmatch(value) is None:
         raise Malformed("a control character in a header", value=value[:40])
     return value
 
 
 def verdict(answer: OtaAnswer) -> Verdict:
-    """What a client's answer to a push means."""
+    """Return what a client's answer to a push means."""
     code = answer.push_status
     if code is not None and answer.status in range(200, 300):
         if code in _ACCEPTED:
@@ -139,7 +140,7 @@ def verdict(answer: OtaAnswer) -> Verdict:
         if code == _STALE and "x-wap-cpitag" in answer.headers:
             return Stale()
         if code == _STALE:
-            return PushRejected(_FIRST_REASON)  # Some mean by it that the user declined.
+            return PushRejected(_FIRST_REASON)  # Some clients mean that the user declined.
         if _FIRST_REASON <= code <= _LAST_REASON:
             return PushRejected(code)
         if code in range(200, 300):
@@ -161,7 +162,8 @@ def _content(answer: OtaAnswer) -> PushContent | None:
 
 
 def registration(answer: OtaAnswer, known: Registration | None) -> Registration | None:
-    """The client's registration, or None if it has none to give."""
+    """Return the registration in an answer to OPTIONS, or `known` if it is unchanged; None if the
+    client did not register."""
     code = answer.push_status
     if answer.status not in range(200, 300) or code not in (_UNCHANGED, _REGISTERED):
         return None
@@ -196,7 +198,7 @@ def _applications(text: str) -> frozenset[Application] | None:
         try:
             found |= {parse_application(name)} if name else set()
         except Malformed:
-            continue  # One that we cannot name we cannot push to either.
+            continue  # An application without a valid name cannot be pushed to either.
     return frozenset(found) or None
 
 
@@ -215,7 +217,8 @@ class AnswerReader:
         self._parser = httptools.HttpResponseParser(self)
 
     def receive(self, data: bytes) -> list[OtaAnswer]:
-        """Octets have come; raises Malformed or TooLarge, after which nothing more can be read."""
+        """Take in octets and return the answers that are complete; raise Malformed or TooLarge,
+        after which nothing more can be read."""
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:
@@ -226,7 +229,7 @@ class AnswerReader:
         found, self._found = self._found, []
         return found
 
-    # What the parser says.
+    # What the parser calls.
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._head += len(name) + len(value)
@@ -242,6 +245,6 @@ class AnswerReader:
     def on_message_complete(self) -> None:
         parser = self._parser
         status, keeps = parser.get_status_code(), parser.should_keep_alive()
-        if status >= 200:  # Anything below only announces the answer.
+        if status >= 200:  # A status below 200 only announces the answer.
             self._found.append(OtaAnswer(status, self._headers, bytes(self._body), keeps))
         self._headers, self._head, self._body = {}, 0, bytearray()

@@ -1,4 +1,4 @@
-"""What is known of a client: what it takes, and what it assumes."""
+"""What is known of a client: what it accepts, and what it assumes."""
 
 from __future__ import annotations
 
@@ -18,32 +18,33 @@ ENCODING_VERSION = "ota.encoding-version"
 CODINGS = "ota.accept-encoding"
 DEFLATE = "ota.deflate"
 MAX_SIZE = "ota.max-size"
-"""Capabilities of a registered device that are for us. Others belong to applications."""
+"""Names of the capabilities of a registered device that concern OTA. Others belong to
+applications."""
 
 
 class Terminal(msgspec.Struct, frozen=True):
     """A client, as far as it has been described. The default describes nothing."""
 
     accept: frozenset[str] = frozenset()
-    """Media types in lower case; none: not known."""
+    """The accepted media types in lower case; empty if they are not known."""
     default_application: Application | None = None
-    """The application that it assumes where none is named."""
+    """The application that the client assumes where a push names none."""
     encoding_version: Version = DEFAULT_VERSION
-    """Of WSP's header encoding."""
+    """The version of WSP's header encoding that the client understands."""
     codings: frozenset[str] = frozenset()
-    """Content codings that it undoes."""
+    """Content codings that the client can undo."""
     raw_deflate: bool = False
-    """It means RFC 1951 by `deflate`; HTTP means RFC 1950, which wraps it."""
+    """Whether the client means RFC 1951 by `deflate`; HTTP means RFC 1950, which wraps it."""
     max_size: int | None = None
-    """Octets of a push that it takes."""
+    """The most octets of a push that the client accepts; None if unknown."""
 
     def takes(self, media: str) -> bool:
-        """Whether it is positively known to take this media type."""
+        """Whether the client is positively known to accept this media type."""
         accept = self.accept
         return media in accept or "*/*" in accept or media.partition("/")[0] + "/*" in accept
 
     def known_as(self, registered: Terminal) -> Terminal:
-        """What the client said itself, and where it said nothing what is registered of it."""
+        """Return what the client said itself, completed by what is registered of it."""
         if registered is UNKNOWN:
             return self
         return Terminal(
@@ -60,7 +61,8 @@ UNKNOWN = Terminal()
 
 
 def described(capabilities: Mapping[str, str]) -> Terminal:
-    """The client of a device with these registered capabilities; InvalidRequest names a bad one."""
+    """Return the client described by registered capabilities; raise InvalidRequest for a bad
+    one."""
     if not capabilities:
         return UNKNOWN
     found = tuple((k, v) for k, v in capabilities.items() if k.startswith("ota."))
@@ -84,7 +86,8 @@ def _described(capabilities: tuple[tuple[str, str], ...]) -> Terminal:
 
 
 def media_types(text: str) -> frozenset[str]:
-    """The types of an Accept list, without their parameters; what has q=0 is not taken."""
+    """Return the types of an Accept list, without their parameters and without those that have
+    q=0."""
     found = set()
     for element in text.split(","):
         media, *parameters = (part.strip().lower() for part in element.split(";"))
@@ -99,7 +102,7 @@ def _refuses(parameter: str) -> bool:
 
 
 def version_of(text: str) -> Version:
-    """`1.4` as a pair; the usual one where nothing is said."""
+    """Parse a version such as `1.4` as a pair; an empty text is the default version."""
     if not text:
         return DEFAULT_VERSION
     major, _, minor = text.partition(".")

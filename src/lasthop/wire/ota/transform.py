@@ -1,9 +1,9 @@
-"""Message handling: a push as its publisher wrote it becomes one that its client can take.
+"""Message handling: turns a push as its publisher wrote it into one that its client accepts.
 
-The rules are those of the Push Proxy Gateway, 5.1.2.1: content of a no-transform directive is left
-alone; other content gets the form that the client takes (binary over WSP unless the client is known
-to read the text); headers are revised to say what is really sent; a registered application goes by
-its number. What cannot be adapted is `NotTransformable`.
+The rules are those of the Push Proxy Gateway, 5.1.2.1: content with a no-transform directive is
+left alone; other content gets the form that the client accepts (binary over WSP unless the client
+is known to read the text); headers are revised to say what is really sent; a registered application
+is named by its number. What cannot be adapted raises `NotTransformable`.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from lasthop.wire.wsp.multipart import MultipartEntry, encode_multipart
 Headers = tuple[tuple[str, str], ...]
 
 MAX_DEPTH = 4
-"""Multiparts within multiparts: a message, its alternatives, their pictures."""
+"""The most levels of multiparts within multiparts: a message, its alternatives, their pictures."""
 
 SMALL = 8 * 1024
-"""Octets of a push that is remembered after it was adapted."""
+"""The most octets of a push whose adapted form is cached."""
 
 WORTH_DEFLATING = 128
-"""Octets. Below it the header that says so costs as much as is saved."""
+"""The least octets worth deflating: below, the header that says so costs as much as is saved."""
 
 WIRED = frozenset(
     {
@@ -63,10 +63,11 @@ WIRED = frozenset(
         "upgrade",
     }
 )
-"""Headers that speak of the wired side, or of a length that every OTA protocol states itself."""
+"""Headers that are about the wired side, or about a length that every OTA protocol states
+itself."""
 
 ABOUT_OCTETS = frozenset({"content-md5", "etag", "content-range", "accept-ranges"})
-"""Headers that are no longer true once a single octet of the content is another."""
+"""Headers that are no longer true once a single octet of the content is changed."""
 
 APPLICATION = "x-wap-application-id"
 CODING = "content-encoding"
@@ -84,7 +85,7 @@ class PushContent(msgspec.Struct, frozen=True, gc=False):
 
 
 def for_wsp(push: PushContent, terminal: Terminal) -> PushContent:
-    """The push for OTA-WSP: compact where a compact form is specified (5.1.2.1.1.1)."""
+    """Return the push for OTA-WSP: compact where a compact form is specified (5.1.2.1.1.1)."""
     if len(push.body) > SMALL:
         return _made_for_wsp(push, terminal)
     recipe = _recipe(push.content_type, push.headers, terminal)
@@ -98,7 +99,8 @@ def for_wsp(push: PushContent, terminal: Terminal) -> PushContent:
 
 @lru_cache(maxsize=512)
 def _for_wsp(push: PushContent, terminal: Terminal) -> PushContent:
-    """For a group the same push is asked for again and again."""
+    """Return the push for OTA-WSP from a cache: for a group the same push is needed again and
+    again."""
     return _made_for_wsp(push, terminal)
 
 
@@ -106,8 +108,8 @@ def _for_wsp(push: PushContent, terminal: Terminal) -> PushContent:
 def _recipe(
     content_type: str, headers: Headers, terminal: Terminal
 ) -> tuple[Language, Headers] | None:
-    """For text that is compiled, in no charset or coding of its own, all but the content can be
-    said beforehand: the language, and the headers for the air. Most pushes are alike in this."""
+    """Return the language and the headers over the air for text that is compiled and has no charset
+    or coding of its own; None for any other push. Most pushes have these in common."""
     try:
         media = _media(content_type)
         language = _BY_TEXT.get(media.essence)
@@ -133,7 +135,8 @@ def _made_for_wsp(push: PushContent, terminal: Terminal) -> PushContent:
 
 
 def for_http(push: PushContent, terminal: Terminal) -> PushContent:
-    """The push for OTA-HTTP: in a form that the client takes, deflated if it can undo that."""
+    """Return the push for OTA-HTTP: in a form that the client accepts, deflated if the client can
+    undo that."""
     if not _untouchable(push.headers):
         push = _adapted(push, terminal, compact=False, depth=0)
         push = _deflated(push, terminal)
@@ -141,18 +144,18 @@ def for_http(push: PushContent, terminal: Terminal) -> PushContent:
 
 
 def wsp_headers(push: PushContent) -> tuple[Header, ...]:
-    """Headers as the binary encoder takes them."""
+    """Return the headers in the form that the binary encoder takes."""
     return tuple(Header(name, value) for name, value in push.headers)
 
 
 def application_of(push: PushContent) -> Application | None:
-    """The application of an adapted push; None for the one that its client assumes."""
+    """Return the application of an adapted push; None for the one that its client assumes."""
     text = _value(push.headers, APPLICATION)
     return None if text is None else parse_application(text)
 
 
 def _untouchable(headers: Headers) -> bool:
-    """Whether the content falls under a no-transform directive (RFC 2616, 14.9.5)."""
+    """Whether the content has a no-transform directive (RFC 2616, 14.9.5)."""
     return any(
         directive.strip().lower() == "no-transform"
         for name, value in headers
@@ -162,7 +165,8 @@ def _untouchable(headers: Headers) -> bool:
 
 
 def _adapted(push: PushContent, terminal: Terminal, *, compact: bool, depth: int) -> PushContent:
-    """The content in the form that the client takes, its own if nothing else is known."""
+    """Return the content in the form that the client accepts; unchanged if nothing is known of the
+    client."""
     media = _media(push.content_type)
     if compact and media.essence.startswith("multipart/"):
         return _compact_multipart(push, media, terminal, depth)
@@ -188,7 +192,7 @@ def _media(content_type: str) -> MediaType:
 
 
 def _compiled(push: PushContent, media: MediaType, language: Language) -> PushContent:
-    """XML to WBXML."""
+    """Compile XML to WBXML; raise NotTransformable."""
     push = _undone(push)
     name = media.parameters.get("charset")
     charset = named(name) if name else None
@@ -215,7 +219,7 @@ def _binary(text: bytes, language: Language, charset: Charset | None = None) -> 
 
 
 def _decompiled(push: PushContent, language: Language) -> PushContent:
-    """WBXML to XML, for a client that reads only that."""
+    """Decompile WBXML to XML, for a client that reads only XML; raise NotTransformable."""
     push = _undone(push)
     try:
         document = decode(push.body)
@@ -230,7 +234,7 @@ def _decompiled(push: PushContent, language: Language) -> PushContent:
 def _compact_multipart(
     push: PushContent, media: MediaType, terminal: Terminal, depth: int
 ) -> PushContent:
-    """MIME to WSP's binary multipart, whose parts are adapted likewise."""
+    """Encode a MIME multipart as WSP's binary multipart, whose parts are adapted likewise."""
     if depth >= MAX_DEPTH:
         raise NotTransformable("multiparts are nested too deeply", limit=MAX_DEPTH)
     push = _undone(push)
@@ -262,7 +266,7 @@ def _compact_multipart(
 
 
 def _undone(push: PushContent) -> PushContent:
-    """The content without its codings, so that it can be read."""
+    """Return the content without its codings, so that it can be read."""
     coding = _value(push.headers, CODING)
     if coding is None or coding.strip().lower() == "identity":
         return push
@@ -274,11 +278,11 @@ def _undone(push: PushContent) -> PushContent:
 
 
 def inflate(body: bytes, coding: str, *, limit: int) -> bytes:
-    """Undo a content coding; at most `limit` octets come out."""
+    """Undo a content coding; raise NotTransformable, also for more than `limit` octets."""
     if coding in ("gzip", "x-gzip"):
         attempts: tuple[int, ...] = (31,)
     elif coding == "deflate":
-        attempts = (15, -15)  # wrapped as HTTP has it, or bare as some peers do
+        attempts = (15, -15)  # Wrapped as in HTTP, or bare as some peers send it.
     else:
         raise NotTransformable("a content coding that is not read here", coding=coding[:40])
     for window in attempts:
@@ -295,7 +299,7 @@ def inflate(body: bytes, coding: str, *, limit: int) -> bytes:
 
 
 def _deflated(push: PushContent, terminal: Terminal) -> PushContent:
-    """Deflate for a client that undoes it (5.1.2.1.1.2), where it saves anything."""
+    """Deflate the content for a client that undoes it (5.1.2.1.1.2), if that saves octets."""
     if "deflate" not in terminal.codings or len(push.body) < WORTH_DEFLATING:
         return push
     if _value(push.headers, CODING) is not None:
@@ -313,7 +317,7 @@ def _about_another(headers: Headers) -> Headers:
 
 
 def _revised(push: PushContent, terminal: Terminal) -> PushContent:
-    """Headers for the air, the application first (5.1.2.1.2)."""
+    """Return the push with headers for the air, the application first (5.1.2.1.2)."""
     _check_size(push.body, terminal)
     header = _value(push.headers, APPLICATION)
     try:

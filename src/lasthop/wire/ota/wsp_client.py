@@ -1,7 +1,7 @@
 """A client of OTA-WSP: what a phone does, for tests, rehearsals and measurements.
 
-It listens at its push port for single datagrams, opens a session when it is asked to, and gives
-every push to its application once for each transaction.
+The client listens at its push port for single datagrams, opens a session when it is asked to, and
+gives every push to its application once for each transaction.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ USUAL = Capabilities(
 
 @dataclass(frozen=True, slots=True)
 class PushArrived:
-    """A push. A confirmed one waits for `accept` or `refuse`."""
+    """A push has arrived. A confirmed one waits for `accept` or `refuse`."""
 
     push: Push
     side: Side | None = None
@@ -51,21 +51,21 @@ class PushArrived:
 
 @dataclass(frozen=True, slots=True)
 class SessionAsked:
-    """The gateway asks for a session."""
+    """The gateway asks the client to open a session."""
 
     request: Sir
 
 
 @dataclass(frozen=True, slots=True)
 class Connected:
-    """The session is there."""
+    """The session is open, with these capabilities."""
 
     capabilities: Capabilities
 
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """The session goes on, or is not known any more."""
+    """The session was resumed, or is not known to the gateway any more."""
 
     known: bool
 
@@ -81,7 +81,7 @@ Event: TypeAlias = PushArrived | SessionAsked | Connected | Resumed | SessionFai
 
 
 class SessionClient:
-    """One phone."""
+    """One phone: its session with the gateway, and the pushes that arrive."""
 
     def __init__(
         self,
@@ -99,10 +99,10 @@ class SessionClient:
         self._server: Address | None = None
         self.session: int | None = None
 
-    # What the driver does.
+    # For the driver.
 
     def receive_unit(self, data: bytes) -> list[Event]:
-        """A datagram at the push port."""
+        """Take in a datagram at the push port; return its events."""
         try:
             _, pdu = decode_unit(data)
             if not isinstance(pdu, Push):
@@ -114,22 +114,22 @@ class SessionClient:
         return [PushArrived(pdu)]
 
     def receive(self, data: bytes, peer: Address, now: Micros) -> list[Event]:
-        """A datagram of the session."""
+        """Take in a datagram of the session; return its events."""
         return self._act(self._wtp.receive(data, peer, now), now)
 
     def datagrams(self) -> list[tuple[bytes, Address]]:
-        """What is to be sent now."""
+        """Return the datagrams to send now; each is returned once."""
         return self._wtp.datagrams()  # type: ignore[return-value]
 
     def next_timeout(self) -> Micros | None:
-        """When `timeout` wants to be called."""
+        """Return when to call `timeout`; None if no timer runs."""
         return self._wtp.next_timeout()
 
     def timeout(self, now: Micros) -> list[Event]:
-        """Time has passed."""
+        """Send what is due again, and return the events that follow."""
         return self._act(self._wtp.timeout(now), now)
 
-    # What the application does.
+    # For the application.
 
     def connect(self, server: Address, now: Micros) -> None:
         """Open a session, unless one is being opened."""
@@ -139,26 +139,26 @@ class SessionClient:
             self._opening = self._wtp.invoke(server, pdu, tcl=2, now=now)
 
     def accept(self, side: Side, now: Micros) -> None:
-        """The application has a confirmed push."""
+        """Confirm a push for the application."""
         self._wtp.acknowledge(side, now)
 
     def refuse(self, side: Side, reason: int, now: Micros) -> None:
-        """The application refuses one."""
+        """Refuse a confirmed push for the application, with this reason."""
         self._wtp.abort(side, reason, now)
 
     def suspend(self, now: Micros) -> None:
-        """Be away for a while."""
+        """Suspend the session: the client will be away for a while."""
         if self._server is not None and self.session is not None:
             self._wtp.invoke(self._server, encode_pdu(Suspend(self.session)), tcl=0, now=now)
 
     def resume(self, now: Micros) -> None:
-        """Be back."""
+        """Resume the suspended session; `Resumed` or `SessionFailed` follows."""
         if self._server is not None and self.session is not None and self._resuming is None:
             pdu = encode_pdu(Resume(self.session))
             self._resuming = self._wtp.invoke(self._server, pdu, tcl=2, now=now)
 
     def disconnect(self, now: Micros) -> None:
-        """End the session."""
+        """Close the session with the gateway."""
         if self._server is not None and self.session is not None:
             self._wtp.invoke(self._server, encode_pdu(Disconnect(self.session)), tcl=0, now=now)
             self.session = None
@@ -218,7 +218,8 @@ class SessionClient:
 
 
 def contact_of(request: Sir, default: Address | None = None) -> Address | None:
-    """Where the gateway wants its session opened: the first contact point that we can reach."""
+    """Return where the gateway wants its session opened: the first contact point with an IP
+    address, or `default`."""
     for contact in request.wsp_contacts:
         if len(contact.address) in (4, 16):
             return str(ip_address(contact.address)), contact.port or 9201

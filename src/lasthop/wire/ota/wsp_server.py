@@ -1,8 +1,8 @@
-"""WSP sessions as the gateway sees them: clients open them, pushes go down them.
+"""WSP sessions on the gateway's side: clients open them, and pushes are sent within them.
 
-A session takes pushes if both ends agreed on it when it was opened, and so many unconfirmed ones at
-a time. Every push ends in exactly one event. Sessions are found by the host of their client, which
-is all that WAP knows of who it is.
+A session accepts pushes if both ends agreed on it when it was opened, and a limited number of
+confirmed ones at a time. Every push ends in exactly one event. Sessions are found by the host of
+their client, which is all that WAP knows of its identity.
 """
 
 from __future__ import annotations
@@ -56,23 +56,24 @@ from lasthop.wire.wtp.transaction import Side, WtpPatience
 OFFERED = WspOptions.CONFIRMED_PUSH | WspOptions.PUSH | WspOptions.SESSION_RESUME
 
 MOST_OUTSTANDING = 16
-"""Confirmed pushes on their way in one session, however many its client takes."""
+"""The most confirmed pushes on their way in one session, however many its client accepts."""
 
 MAX_SESSIONS = 100_000
-"""The oldest is forgotten first; its client is asked to open another when there is a push."""
+"""The most sessions. The oldest is forgotten first; its client is asked to open another when there
+is a push."""
 
 _OK, _NOT_FOUND = 0x20, 0x44
-"""HTTP's 200 and 404 in one octet."""
+"""The statuses 200 and 404 of HTTP, in WSP's one octet."""
 
 
 class SessionServer:
-    """All sessions of one socket."""
+    """All WSP sessions of one socket, at the gateway."""
 
     def __init__(
         self, *, first_tid: int, first_session: int, patience: WtpPatience | None = None
     ) -> None:
-        """Numbers start far from those of an earlier life, so that nobody resumes another's
-        session."""
+        """Start without sessions. Numbers should start far from those before a restart, so that no
+        client resumes another's session."""
         self._wtp = Endpoint(first_tid=first_tid, patience=patience)
         self._next = first_session
         self._sessions: dict[int, WspSession] = {}
@@ -80,39 +81,39 @@ class SessionServer:
         self._tickets: dict[Side, Ticket] = {}
 
     def session(self, host: str) -> WspSession | None:
-        """The session of the client at this host."""
+        """Return the session of the client at this host; None if there is none."""
         return self._by_host.get(host)
 
     def __len__(self) -> int:
         return len(self._sessions)
 
-    # What the driver does.
+    # For the driver.
 
     def receive(self, data: bytes, peer: Address, now: Micros) -> list[Event]:
-        """A datagram has come."""
+        """Take in a datagram; return the events that follow."""
         return self._act(self._wtp.receive(data, peer, now), now)
 
     def datagrams(self) -> list[tuple[bytes, Address]]:
-        """What is to be sent now."""
+        """Return the datagrams to send now; each is returned once."""
         return self._wtp.datagrams()  # type: ignore[return-value]
 
     def next_timeout(self) -> Micros | None:
-        """When `timeout` wants to be called."""
+        """Return when to call `timeout`; None if no timer runs."""
         return self._wtp.next_timeout()
 
     def timeout(self, now: Micros) -> list[Event]:
-        """Time has passed."""
+        """Send what is due again, and return the events that follow."""
         return self._act(self._wtp.timeout(now), now)
 
-    # What the carrier does.
+    # For the carrier.
 
     def push(self, session: WspSession, pdu: bytes, now: Micros) -> None:
-        """Po-Push: sent, and nobody asks further."""
+        """Send Po-Push: an unconfirmed push, for which no event follows."""
         self._wtp.invoke(session.peer, pdu, tcl=0, now=now)
 
     def push_confirmed(self, session: WspSession, pdu: bytes, now: Micros) -> Ticket:
-        """Po-ConfirmedPush: when its turn comes, within what the client takes at a time. `TooLarge`
-        for what no transaction carries."""
+        """Queue Po-ConfirmedPush, which is sent within the number that the client accepts at a
+        time; raise TooLarge if no transaction can carry it."""
         if len(pdu) > MAX_MESSAGE:
             raise TooLarge("too large for a transaction", size=len(pdu), limit=MAX_MESSAGE)
         ticket = Ticket(session, pdu)
@@ -121,9 +122,10 @@ class SessionServer:
         return ticket
 
     def withdraw(self, tickets: Collection[Ticket], now: Micros) -> set[Ticket]:
-        """Try these no longer; those of which nothing has left.
+        """Stop sending these pushes; return those of which nothing was sent.
 
-        What waits goes first: the end of what is on its way makes room for the next.
+        Those that wait are removed first: the end of one that is on its way makes room for the
+        next.
         """
         unsent = {ticket for ticket in tickets if ticket in ticket.session.waiting}
         for ticket in unsent:
@@ -141,7 +143,7 @@ class SessionServer:
             session.under_way[side] = None
             self._tickets[side] = ticket
 
-    # What transactions say.
+    # Events of transactions.
 
     def _act(self, events: list[wtp.Event], now: Micros) -> list[Event]:
         out: list[Event] = []
@@ -160,7 +162,7 @@ class SessionServer:
         return out
 
     def _over(self, side: Side, now: Micros) -> Ticket | None:
-        """A push has ended: the next one may leave."""
+        """Note that a confirmed push has ended, and send the next one; return its ticket."""
         ticket = self._tickets.pop(side, None)
         if ticket is not None:
             ticket.session.under_way.pop(side, None)
@@ -215,7 +217,8 @@ class SessionServer:
         )
 
     def _replace(self, session: WspSession, now: Micros) -> list[Event]:
-        """A client has one session: who opens a new one has lost the old one."""
+        """Register a new session. A client has one session: one that opens a new session has lost
+        the old one."""
         events: list[Event] = []
         old = self._by_host.get(session.peer[0])
         if old is not None:
@@ -228,7 +231,7 @@ class SessionServer:
         return events
 
     def _resume(self, side: Side, resume: Resume, now: Micros) -> list[Event]:
-        """The client is back, perhaps at another address."""
+        """Resume the session of a client, which may have another address now."""
         session = self._sessions.get(resume.session)
         if session is None or not session.options & WspOptions.SESSION_RESUME:
             self._wtp.answer(side, encode_pdu(Reply(_NOT_FOUND)), now)
@@ -273,7 +276,7 @@ class SessionServer:
         return [*self._orphans(session, reason, now), SessionClosed(session)]
 
     def _orphans(self, session: WspSession, reason: str, now: Micros) -> list[Event]:
-        """What was for a session that takes nothing any more."""
+        """End the pushes of a session that accepts none any more; return their events."""
         events: list[Event] = []
         for side in session.under_way:
             events.append(PushUnanswered(self._tickets.pop(side), reason))
@@ -291,7 +294,7 @@ def _address(side: Side) -> Address:
 
 
 def _granted(wanted: Capabilities, session: WspSession) -> Capabilities:
-    """What we agree to, of what the client spoke of."""
+    """Return the capabilities that we agree to, of those that the client named."""
     return Capabilities(
         client_sdu_size=wanted.client_sdu_size,
         server_sdu_size=wanted.server_sdu_size,
@@ -302,7 +305,7 @@ def _granted(wanted: Capabilities, session: WspSession) -> Capabilities:
 
 
 def _ended(ticket: Ticket, event: wtp.TransactionEnded) -> Event:
-    """What the end of a transaction without a confirmation means for the push."""
+    """Return what the end of a transaction without a confirmation means for its push."""
     if event.by_user:
         if event.reason in (DISCONNECT, SUSPEND, CONGESTION, MOREXCEEDED):
             return NotSent(ticket, f"the client could not take it ({event.reason:#04x})")

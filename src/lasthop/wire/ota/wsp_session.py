@@ -1,4 +1,4 @@
-"""A client's session as the gateway knows it, and what can happen to it and to its pushes."""
+"""A client's session as the gateway knows it, and the events of sessions and their pushes."""
 
 from __future__ import annotations
 
@@ -17,38 +17,40 @@ Address: TypeAlias = tuple[str, int]
 PROTOERR, DISCONNECT, SUSPEND, RESUME, CONGESTION = 0xE0, 0xE1, 0xE2, 0xE3, 0xE4
 CONNECTERR, MRUEXCEEDED, MOREXCEEDED, PEERREQ, NETERR = 0xE5, 0xE6, 0xE7, 0xE8, 0xE9
 USERREQ, USERRFS, USERPND, USERDCR, USERDCU = 0xEA, 0xEB, 0xEC, 0xED, 0xEE
-"""Why a user gives a transaction up (WSP table 35). Only the last five refuse a push."""
+"""Reasons for which a user aborts a transaction (WSP table 35). Only the last five refuse a
+push."""
 
 
 @dataclass(eq=False, slots=True)
 class WspSession:
-    """One client's session."""
+    """One client's session with the gateway."""
 
     number: int
     peer: Address
     terminal: Terminal
     applications: frozenset[Application] | None
-    """Those that it takes pushes for; none named: not known."""
+    """The applications that the client accepts pushes for; None if they are not known."""
     options: WspOptions
     most: int
     sdu: int
-    """Octets of a PDU that the client takes; 0: any."""
+    """The most octets of a PDU that the client accepts; 0 means any."""
     suspended: bool = False
     under_way: dict[Side, None] = field(default_factory=dict)
     waiting: deque[Ticket] = field(default_factory=deque)
 
     @property
     def pushes(self) -> bool:
-        """Whether it takes unconfirmed pushes now."""
+        """Whether the session accepts unconfirmed pushes now."""
         return not self.suspended and bool(self.options & WspOptions.PUSH)
 
     @property
     def confirms(self) -> bool:
-        """Whether it takes confirmed pushes now."""
+        """Whether the session accepts confirmed pushes now."""
         return not self.suspended and bool(self.options & WspOptions.CONFIRMED_PUSH)
 
     def serves(self, application: Application | None) -> bool:
-        """Whether the client takes pushes for this application; its default one is none."""
+        """Whether the client accepts pushes for this application; None is its default
+        application."""
         return (
             self.applications is None
             or application is None
@@ -59,7 +61,7 @@ class WspSession:
 
 @dataclass(eq=False, slots=True)
 class Ticket:
-    """A confirmed push, from `push` to its end."""
+    """A confirmed push, from `push_confirmed` to its end."""
 
     session: WspSession
     pdu: bytes
@@ -67,28 +69,28 @@ class Ticket:
 
 @dataclass(frozen=True, slots=True)
 class SessionOpened:
-    """A session is there, or there again."""
+    """A session was opened or resumed."""
 
     session: WspSession
 
 
 @dataclass(frozen=True, slots=True)
 class SessionClosed:
-    """A session takes nothing any more, or for the time being."""
+    """A session was closed or suspended, and accepts no pushes."""
 
     session: WspSession
 
 
 @dataclass(frozen=True, slots=True)
 class Pushed:
-    """The client's application has the push."""
+    """The client's application has confirmed the push."""
 
     ticket: Ticket
 
 
 @dataclass(frozen=True, slots=True)
 class PushRefused:
-    """The client's user has refused it."""
+    """The client's user has refused the push."""
 
     ticket: Ticket
     reason: int
@@ -96,7 +98,7 @@ class PushRefused:
 
 @dataclass(frozen=True, slots=True)
 class PushUnanswered:
-    """It has left, and nobody has said anything of it."""
+    """The push was sent, and no answer came."""
 
     ticket: Ticket
     reason: str
@@ -104,7 +106,7 @@ class PushUnanswered:
 
 @dataclass(frozen=True, slots=True)
 class NotSent:
-    """The client has not got it: it said so, or nothing has left."""
+    """The client does not have the push: it said so, or nothing was sent."""
 
     ticket: Ticket
     reason: str
@@ -115,7 +117,7 @@ Event: TypeAlias = SessionOpened | SessionClosed | Pushed | PushRefused | PushUn
 
 
 def described(headers: tuple[Field, ...]) -> tuple[Terminal, frozenset[Application] | None]:
-    """What a client says of itself when it connects."""
+    """Return what a client says of itself when it connects: its abilities and its applications."""
     named = [header for header in headers if isinstance(header, Header)]
 
     def values(name: str) -> list[str]:

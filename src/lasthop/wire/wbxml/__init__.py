@@ -1,4 +1,4 @@
-"""Binary XML for the documents that a push carries: SI, SL, CO and EMN, to and from XML.
+"""Binary XML for the documents that a push carries (SI, SL, CO and EMN), to and from XML.
 
 Start reading at `document` (what a document is) and `languages` (the token tables), then `encoder`
 and `decoder` (the bytes); `xml_reader` and `xml_writer` know the text form, `validity` the document

@@ -16,7 +16,7 @@ OCTETS = 7
 
 @lru_cache(maxsize=1024)
 def pack_date(text: str) -> bytes:
-    """The binary form; raises ValueError.
+    """Return the binary form of a date; raise ValueError.
 
     >>> pack_date("1999-06-30T00:00:00Z").hex()
     '19990630'
@@ -29,7 +29,7 @@ def pack_date(text: str) -> bytes:
 
 
 def unpack_date(octets: bytes) -> str:
-    """The text form; raises ValueError."""
+    """Return the text form of a binary date; raise ValueError."""
     if not 1 <= len(octets) <= OCTETS:
         raise ValueError(f"a date has one to {OCTETS} octets")
     digits = octets.ljust(OCTETS, b"\0").hex()

@@ -1,8 +1,8 @@
-"""From octets to a document.
+"""Decodes WBXML: octets become a document.
 
 Reads versions 1.0 to 1.3 in every character set that Python knows. Anything that has no meaning in
 the document's language (unknown tokens, extensions, opaque data) is refused with its offset, since
-guessing would show a person something that nobody sent.
+guessing would show a person something that was never sent.
 """
 
 from __future__ import annotations
@@ -68,10 +68,10 @@ def decode(
     charset: Charset | None = None,
     limits: WbxmlLimits = DEFAULT_LIMITS,
 ) -> WbxmlDocument:
-    """The document in `data`, which must hold nothing else.
+    """Decode the document in `data`, which must hold nothing else; raise Malformed or TooLarge.
 
-    `language` is that of the document, whatever it says itself; `charset` stands in when it does
-    not say (from the content type, for example).
+    `language` overrides what the document says of itself; `charset` is used when it says nothing
+    (from the content type, for example).
     """
     if len(data) > limits.size:
         raise TooLarge("the document is too large", size=len(data), limit=limits.size)
@@ -79,7 +79,7 @@ def decode(
 
 
 class _OpenElement:
-    """An element whose end has not been seen."""
+    """An element whose end has not been read yet."""
 
     __slots__ = ("attributes", "children", "tag", "texts")
 
@@ -90,7 +90,7 @@ class _OpenElement:
         self.texts: list[str] = []
 
     def close_text(self) -> None:
-        """What follows is not text: join what came so far."""
+        """Join the text so far into one child, because something else follows."""
         if text := "".join(self.texts):
             self.children.append(text)
         self.texts.clear()
@@ -118,7 +118,7 @@ class _Reader:
         self._language: Language
 
     def document(self, language: Language | None, charset: Charset | None) -> WbxmlDocument:
-        """WBXML 5.3: version, public identifier, character set, string table, body."""
+        """Decode version, public identifier, character set, string table and body (WBXML 5.3)."""
         self._version = self._octet("the version")
         if self._version > LAST_VERSION:
             major, minor = (self._version >> 4) + 1, self._version & 0x0F
@@ -133,7 +133,7 @@ class _Reader:
         return WbxmlDocument(self._language, self._body())
 
     def _read_charset(self, otherwise: Charset | None) -> Charset:
-        """WBXML 5.6. Version 1.0 has no such field; 0 is "unknown"."""
+        """Read the character set (WBXML 5.6). Version 1.0 has no such field; 0 is "unknown"."""
         at = self._pos
         number = self._number() if self._version else 0
         found = (otherwise or charset_of(UTF_8)) if number == 0 else charset_of(number)
@@ -142,7 +142,7 @@ class _Reader:
         return found
 
     def _find_language(self, number: int, named_at: int | None) -> Language:
-        """WBXML 5.5: by number, or by a name in the string table."""
+        """Return the language by its number, or by a name in the string table (WBXML 5.5)."""
         if named_at is not None:
             name = self._table_string(named_at, 1)
             found, shown = with_public_id(name), repr(name)
@@ -155,7 +155,7 @@ class _Reader:
         return found
 
     def _body(self) -> WbxmlElement:
-        """WBXML 5.3: processing instructions, one element, processing instructions."""
+        """Read processing instructions, one element, processing instructions (WBXML 5.3)."""
         root: WbxmlElement | None = None
         while self._pos < len(self._data):
             at = self._pos
@@ -173,9 +173,9 @@ class _Reader:
         return root
 
     def _element(self, token: int, at: int) -> WbxmlElement:
-        """The element whose tag is `token`, with all that is in it.
+        """Read the element whose tag is `token`, with all that is in it.
 
-        A loop with a stack of its own: the depth of a document is never that of our calls.
+        A loop with a stack of its own: a deep document must not exhaust Python's call stack.
         """
         stack: list[_OpenElement] = []
         while True:
@@ -211,7 +211,7 @@ class _Reader:
         return _OpenElement(name, self._attributes() if token & HAS_ATTRIBUTES else {})
 
     def _content(self, parent: _OpenElement) -> tuple[int, int] | None:
-        """Read up to the next tag, which is returned with its offset; None at the parent's end."""
+        """Read up to the next tag and return it with its offset; None at the parent's end."""
         while True:
             at = self._pos
             token = self._octet("the end of an element")
@@ -230,7 +230,8 @@ class _Reader:
                 return token, at
 
     def _attributes(self) -> dict[str, str]:
-        """WBXML 5.8.3: starts and values up to END. A value belongs to the last start."""
+        """Read attribute starts and values up to END; a value belongs to the last start (WBXML
+        5.8.3)."""
         attributes: dict[str, str] = {}
         name: str | None = None
         parts: list[str] = []
@@ -291,7 +292,8 @@ class _Reader:
         return text
 
     def _string(self, token: int, at: int) -> str:
-        """WBXML 5.8.4.1 and 5.8.4.3: inline, in the string table, or one character by number."""
+        """Read a string: inline, in the string table, or one character by number (WBXML 5.8.4.1 and
+        5.8.4.3)."""
         if token == STR_T:
             return self._table_string(self._number(), at)
         if token == ENTITY:
@@ -332,7 +334,8 @@ class _Reader:
         return text
 
     def _skip_instruction(self) -> None:
-        """WBXML 5.8.4.4. None of our languages has a processing instruction that means anything."""
+        """Skip a processing instruction (WBXML 5.8.4.4), since none of our languages gives one a
+        meaning."""
         self._attributes()
 
     def _octet(self, what: str) -> int:

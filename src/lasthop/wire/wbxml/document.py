@@ -1,4 +1,4 @@
-"""A document between its two forms: a language, and a tree of elements and text."""
+"""A document between its binary and its text form: a language, and a tree of elements and text."""
 
 from __future__ import annotations
 
@@ -22,27 +22,29 @@ Node: TypeAlias = WbxmlElement | str
 
 
 class WbxmlDocument(msgspec.Struct, frozen=True, gc=False):
-    """A document of one of the known languages."""
+    """A document in one of the known languages."""
 
     language: Language
     root: WbxmlElement
 
 
 class WbxmlLimits(msgspec.Struct, frozen=True):
-    """How much a document may ask for, in either form. Above is `TooLarge`."""
+    """The limits of a document in either form; beyond them TooLarge is raised."""
 
     size: int = 256 * 1024
-    """Octets of the document. A push fits one datagram (64 KiB); its XML is a few times longer."""
+    """The most octets of the document. A push fits one datagram (64 KiB); its XML is a few times
+    longer."""
 
     depth: int = 32
-    """Elements within elements. SI, the deepest language, needs three."""
+    """The most levels of elements within elements. SI, the deepest language, needs three."""
 
     elements: int = 10_000
-    """One costs an octet on the wire and some hundred in memory. Only CO has many: one per URI."""
+    """The most elements: one costs an octet on the wire and some hundred in memory. Only CO has
+    many: one per URI."""
 
     text: int = 1024 * 1024
-    """Characters of all text and values together. A reference of two octets can stand for a whole
-    string table, so that the size alone does not bound what comes out."""
+    """The most characters of all text and values together. A reference of two octets can stand for
+    a whole string table, so that the size alone does not bound the result."""
 
 
 DEFAULT_LIMITS = WbxmlLimits()

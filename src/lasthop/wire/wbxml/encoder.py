@@ -1,8 +1,8 @@
-"""From a document to octets.
+"""Encodes WBXML: a document becomes octets.
 
-What has a token gets it, the longest first; all other text is inline, in UTF-8. Elements and
-attributes without a token are written as literals, so that every document can be encoded: whether
-it should be is for `validity` to say.
+Everything that has a token gets it, the longest match first; all other text is inline, in UTF-8.
+Elements and attributes without a token are written as literals, so that every document can be
+encoded: `validity` says whether it should be.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from lasthop.wire.wbxml.tokens import (
 )
 
 VERSIONS = {"1.1": 0x01, "1.2": 0x02, "1.3": 0x03}
-"""The versions that we write, which differ only in this octet: 1.0 has no charset and no OPAQUE."""
+"""The versions that can be written, which differ only in this octet: 1.0 has no charset and no
+OPAQUE."""
 
 DEFAULT_VERSION = "1.3"
 
@@ -48,10 +49,10 @@ def encode(
     string_table: bool = False,
     limits: WbxmlLimits = DEFAULT_LIMITS,
 ) -> bytes:
-    """The binary form of a document.
+    """Encode a document; raise Malformed or TooLarge.
 
     With `string_table`, strings that occur more than once are written once, where this saves
-    octets. It is off because the smallest clients were never seen to need it.
+    octets. It is off because some of the smallest clients may not support it.
     """
     if version not in VERSIONS:
         raise ValueError(f"WBXML {version} is not written; choose from {', '.join(VERSIONS)}")
@@ -68,8 +69,8 @@ def encode(
 
 
 def _worth_sharing(inline: list[bytes]) -> list[bytes]:
-    """Strings that cost less in the table: n references of two or three octets and the string,
-    against n times the string with its token and its zero."""
+    """Return the strings that cost less in the table: n references of two or three octets and the
+    string, against n times the string with its token and its zero."""
     return [
         text
         for text, times in Counter(inline).items()
@@ -78,13 +79,14 @@ def _worth_sharing(inline: list[bytes]) -> list[bytes]:
 
 
 def head_octets(language: Language, version: str = DEFAULT_VERSION, table: bytes = b"") -> bytes:
-    """What comes before the root element (WBXML 5.3), with a table of strings."""
+    """Encode what comes before the root element (WBXML 5.3), with a table of strings."""
     head = bytes((VERSIONS[version],)) + encode_uintvar(language.number) + _CHARSET
     return head + encode_uintvar(len(table)) + table
 
 
 def attribute_octets(language: Language, name: str, value: str) -> bytes:
-    """An attribute whose octets depend on nothing else: it has a token, and there is one page."""
+    """Encode an attribute with a token, in a language with one code page, where the octets depend
+    on nothing else."""
     writer = _Writer(language, 0)
     writer.attribute(name, value)
     return bytes(writer.out)
@@ -107,7 +109,8 @@ class _Writer:
             self._reference(text)
 
     def element(self, element: WbxmlElement, depth: int) -> None:
-        """WBXML 5.8.2: a tag says whether attributes and content follow, each closed by END."""
+        """Write an element: its tag says whether attributes and content follow, each closed by END
+        (WBXML 5.8.2)."""
         if depth > self._depth:
             raise TooLarge("elements are nested too deeply", limit=self._depth)
         out = self.out
@@ -137,7 +140,8 @@ class _Writer:
             out.append(END)
 
     def attribute(self, name: str, value: str) -> None:
-        """WBXML 5.8.3: a start, which may hold the beginning of the value, then the rest."""
+        """Write an attribute: a start, which may hold the beginning of the value, then the rest
+        (WBXML 5.8.3)."""
         language = self._language
         known = language.exact_starts.get((name, value))
         if known is not None:
@@ -159,7 +163,8 @@ class _Writer:
                 self._text(piece)
 
     def _start(self, name: str, value: str) -> str:
-        """Write the longest start there is; the rest of the value is still to be written."""
+        """Write the longest start that matches; return the rest of the value, which is still to be
+        written."""
         for prefix, page, octet in self._language.starts.get(name, ()):
             if value.startswith(prefix):
                 self._attribute_token(page, octet)
@@ -182,7 +187,8 @@ class _Writer:
         self.out.append(octet)
 
     def _text(self, text: str) -> None:
-        """WBXML 5.8.4.1: inline, or a reference to the table. Nothing at all if empty."""
+        """Write text inline, or as a reference to the table; nothing at all if it is empty (WBXML
+        5.8.4.1)."""
         if not text:
             return
         if (bad := NOT_XML.search(text)) is not None:
@@ -201,7 +207,7 @@ class _Writer:
         return self._reference(name.encode())
 
     def _reference(self, octets: bytes) -> bytes:
-        """The offset of a string in the table, where it is put if need be (WBXML 5.7)."""
+        """Return the offset of a string in the table, where it is added if need be (WBXML 5.7)."""
         reference = self._references.get(octets)
         if reference is None:
             reference = self._references[octets] = encode_uintvar(len(self.table))

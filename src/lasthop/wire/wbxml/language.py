@@ -1,6 +1,6 @@
-"""What there is to know of a language: its names, its tokens and its document type definition.
+"""A language of WBXML: its names, its tokens and its document type definition.
 
-A language is written down once, from octets to names. The tables that the encoder wants, from names
+A language is written down once, from octets to names. The tables that the encoder needs, from names
 to octets and the longest prefix first, are derived here when the language is made.
 """
 
@@ -21,13 +21,13 @@ class Model:
     """One element of a document type definition."""
 
     children: str | None = None
-    """A regular expression over the child tags, each followed by a space. None is #PCDATA, and the
+    """A regular expression over the child tags, each followed by a space. None means #PCDATA, the
     empty expression EMPTY."""
 
     required: frozenset[str] = frozenset()
     optional: frozenset[str] = frozenset()
     choices: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """The values of an enumerated attribute."""
+    """The allowed values of enumerated attributes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class Language:
     """A document type that has a binary form."""
 
     key: str
-    """What people call it on a command line."""
+    """The language's name on a command line."""
     name: str
     number: int
     """The public identifier as a number (WBXML 7.2)."""
@@ -43,10 +43,10 @@ class Language:
     system_id: str
     text_type: str
     binary_type: str
-    """Its media types."""
+    """The media types of the text form and of the binary form."""
     tags: Pages
     attribute_starts: Pages
-    """A name, or a name with the beginning of a value: `href=http://`."""
+    """Attribute names, or names with the beginning of a value: `href=http://`."""
     attribute_values: Pages
     dates: frozenset[str] = frozenset()
     """Attributes that hold a date, which is packed into OPAQUE."""
@@ -56,7 +56,7 @@ class Language:
 
     @cached_property
     def root(self) -> str:
-        """The root element is the first tag of page 0 in all of WAP's push languages."""
+        """The root element: the first tag of page 0 in all of WAP's push languages."""
         return next(iter(self.tags[0].values()))
 
     @cached_property
@@ -70,7 +70,8 @@ class Language:
 
     @cached_property
     def starts(self) -> dict[str, list[tuple[str, int, int]]]:
-        """The beginnings of values that have a token, with code page and octet, longest first."""
+        """The beginnings of values that have a token, by attribute, with code page and octet,
+        longest first."""
         found: dict[str, list[tuple[str, int, int]]] = {}
         for page, names in self.attribute_starts.items():
             for octet, start in names.items():
@@ -82,7 +83,7 @@ class Language:
 
     @cached_property
     def one_page(self) -> bool:
-        """Whether there are no pages to switch between, so that what has a token is written alike
+        """Whether the language has one code page, so that everything with a token is written alike
         wherever it stands."""
         return all(pages.keys() <= {0} for pages in self._tables)
 
@@ -111,7 +112,8 @@ class Language:
 
     @cached_property
     def value_pieces(self) -> re.Pattern[str] | None:
-        """Finds pieces that have a token, the longest first; None if they are not written."""
+        """Finds pieces of values that have a token, the longest first; None if they are not
+        written."""
         if not self.write_values or not self.value_octets:
             return None
         pieces = sorted(self.value_octets, key=len, reverse=True)

@@ -133,8 +133,8 @@ EMN = Language(  # Email Notification 1.0
             0x0D: "mailbox=https://www.",
         }
     },
-    # Decoders disagree whether these end in a slash, as in the other languages. We read them
-    # without, as the one that cites the EMN document does, and write none.
+    # Decoders disagree whether these end in a slash, as in the other languages. They are read
+    # without, as by the decoder that cites the EMN document, and never written.
     attribute_values={0: {0x85: ".com", 0x86: ".edu", 0x87: ".net", 0x88: ".org"}},
     write_values=False,
     dates=frozenset({"timestamp"}),
@@ -146,7 +146,7 @@ EMN = Language(  # Email Notification 1.0
 )
 
 LANGUAGES = {language.key: language for language in (SI, SL, CO, EMN)}
-"""Every language, by what it is called on a command line. The key is also the root element."""
+"""Every language, by its name on a command line, which is also its root element."""
 
 BY_NUMBER = {language.number: language for language in LANGUAGES.values()}
 BY_PUBLIC_ID = {language.public_id: language for language in LANGUAGES.values()}
@@ -155,5 +155,6 @@ BY_BINARY_TYPE = {language.binary_type: language for language in LANGUAGES.value
 
 
 def with_public_id(public_id: str) -> Language | None:
-    """The language of a formal public identifier, whose white space does not count."""
+    """Return the language of a formal public identifier, whose white space does not count; None if
+    unknown."""
     return BY_PUBLIC_ID.get(" ".join(public_id.split()))

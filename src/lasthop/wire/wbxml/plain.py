@@ -1,9 +1,10 @@
-"""From XML text straight to octets, for texts as nearly all publishers write them.
+"""Compiles XML text straight to octets, for texts as nearly all publishers write them.
 
 A text is plain if it is short, in ASCII, without comments, sections and references, its values in
 double quotes and on one line, with no more in front of its root element than a declaration and a
-DOCTYPE. What is not plain, or has any fault, is left to `xml_reader`, `validity` and `encoder`,
-which take everything and can say what is wrong: whatever is compiled here, they compile alike.
+DOCTYPE. A text that is not plain, or has any fault, is left to `xml_reader`, `validity` and
+`encoder`, which accept everything and can say what is wrong; for a plain text they give the same
+octets.
 """
 
 from __future__ import annotations
@@ -18,11 +19,10 @@ from lasthop.wire.wbxml.tokens import END, HAS_ATTRIBUTES, HAS_CONTENT
 from lasthop.wire.wbxml.validity import check_attribute, holds
 
 MAX_PLAIN = 8 * 1024
-"""Octets of a plain text: few enough that no other limit can be reached."""
+"""The most octets of a plain text: so few that no other limit can be reached."""
 
 MAX_REMEMBERED = 32
-"""Characters of an attribute's value that is looked at once: dates and actions come again and
-again."""
+"""The most characters of an attribute's value that is cached: dates and actions recur."""
 
 _BLANK = "[ \t\n]"
 _VALUE = "[ !#-%'-;=-~]*+"
@@ -48,12 +48,13 @@ class _Level:
         self.tag = tag
         self.model = model
         self.at = at
-        """Where its octet is."""
+        """The position of the element's tag in the output, where flags are added."""
         self.children = ""
 
 
 def compile_plain(data: bytes, language: Language) -> bytes | None:
-    """The binary form of a text, if it is plain, valid and all of it has tokens."""
+    """Return the binary form of a text if it is plain, valid and has tokens for everything;
+    otherwise None."""
     if len(data) > MAX_PLAIN or not language.one_page or not data.isascii():
         return None
     text = data.decode("ascii")
@@ -103,11 +104,12 @@ def compile_plain(data: bytes, language: Language) -> bytes | None:
 
 
 _OUTSIDE = Model(children="")
-"""What stands around the root element: nothing but blanks."""
+"""The model around the root element: nothing but blanks."""
 
 
 def _write_attributes(text: str, level: _Level, language: Language, out: bytearray) -> bool:
-    """Write the attributes of an element; whether it may have them, and lacks none."""
+    """Write the attributes of an element; return False if it may not have one of them, or lacks
+    one."""
     names = set()
     for name, value in _PAIR.findall(text):
         short = len(value) <= MAX_REMEMBERED
@@ -123,7 +125,7 @@ def _write_attributes(text: str, level: _Level, language: Language, out: bytearr
 
 
 def _octets(language: Language, tag: str, name: str, value: str) -> bytes | None:
-    """A good attribute; none if it is not, or if it depends on others."""
+    """Return the octets of a valid attribute; None if it is invalid, or if it depends on others."""
     if name not in language.starts or value == "delete":
         return None
     try:

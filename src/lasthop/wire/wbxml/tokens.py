@@ -25,11 +25,11 @@ LITERAL_AC: Final = 0xC4
 HAS_ATTRIBUTES: Final = 0x80
 HAS_CONTENT: Final = 0x40
 TAG_MASK: Final = 0x3F
-"""The two flags of a tag, and the tag without them (WBXML 5.8.2)."""
+"""The two flags of a tag, and the mask for the tag without them (WBXML 5.8.2)."""
 
 FIRST_VALUE: Final = 0x80
-"""Attribute starts are below, attribute values at or above (WBXML 5.8.3)."""
+"""The first octet of attribute values; attribute starts are below (WBXML 5.8.3)."""
 
 PUBLIC_ID_IN_TABLE: Final = 0
 PUBLIC_ID_UNKNOWN: Final = 1
-"""Public identifiers that are not a language's (WBXML 7.2)."""
+"""Public identifiers that name no language (WBXML 7.2)."""

@@ -1,4 +1,4 @@
-"""Whether a document obeys its document type definition, and the one rule of SI beyond it.
+"""Checks that a document obeys its document type definition, and the one rule of SI beyond it.
 
 A push that fails here fails its transformation: it would be useless on the client.
 """
@@ -17,7 +17,7 @@ _NMTOKEN = re.compile(r"[\w.:-]+")
 
 
 def check(document: WbxmlDocument) -> None:
-    """Raises Malformed, with the element and attribute that are at fault."""
+    """Raise Malformed, with the element and attribute at fault, if a document is invalid."""
     root, language = document.root, document.language
     if root.tag != language.root:
         raise Malformed(
@@ -52,7 +52,7 @@ def _check_attributes(element: WbxmlElement, model: Model, language: Language) -
 
 
 def check_attribute(tag: str, name: str, value: str, language: Language) -> None:
-    """Whether an element may have this attribute with this value, whatever else it has."""
+    """Raise Malformed unless an element may have this attribute with this value."""
     model = language.models[tag]
     if name not in model.required and name not in model.optional:
         raise Malformed("no such attribute", element=tag, attribute=name)

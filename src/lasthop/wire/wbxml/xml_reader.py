@@ -1,4 +1,4 @@
-"""From XML text to a document, with everything refused that an attacker could use.
+"""Reads XML text as a document, and refuses everything that an attacker could use.
 
 No entity can be declared, since no internal subset is accepted, and nothing is ever fetched. What
 remains is bounded by the size of the text.
@@ -31,8 +31,8 @@ _UNDECLARED = re.compile(
     r"|(&(?!(?:amp|lt|gt|quot|apos|#[0-9]+|#x[0-9A-Fa-f]+);)[^;<]{0,20})",
     re.DOTALL,
 )
-"""A reference to an entity that XML itself does not have. When a DOCTYPE names an external subset,
-which is never read, expat takes such a reference in a value for nothing, without a word."""
+"""A reference to an entity that XML itself does not define. When a DOCTYPE names an external
+subset, which is never read, expat silently drops such a reference in a value."""
 
 
 def read_xml(
@@ -42,11 +42,11 @@ def read_xml(
     charset: Charset | None = None,
     limits: WbxmlLimits = DEFAULT_LIMITS,
 ) -> WbxmlDocument:
-    """The document in an XML text.
+    """Return the document in an XML text; raise Malformed or TooLarge.
 
-    `language` is that of the document, whatever it says itself; otherwise the public identifier
-    of its DOCTYPE decides, or else its root element. `charset` is that of the content type, which
-    has the last word (RFC 7303, section 3).
+    `language` overrides what the document says of itself; otherwise the public identifier of its
+    DOCTYPE decides, or else its root element. `charset` is that of the content type, which takes
+    precedence (RFC 7303, section 3).
     """
     if len(data) > limits.size:
         raise TooLarge("the document is too large", size=len(data), limit=limits.size)
@@ -86,7 +86,8 @@ def _refuse_undeclared(text: str) -> None:
 
 
 def _language(builder: _Builder) -> Language:
-    """Initiators write wrong public identifiers, or none; the root element is always right."""
+    """Return the language by the public identifier or else by the root element: initiators write
+    wrong public identifiers, or none; the root element is always right."""
     found = None
     if builder.public_id is not None:
         found = with_public_id(builder.public_id)
@@ -99,7 +100,7 @@ def _language(builder: _Builder) -> Language:
 
 
 class _Builder:
-    """Makes a tree of what expat reports."""
+    """Builds a tree from what expat reports."""
 
     def __init__(self, limits: WbxmlLimits) -> None:
         self.public_id: str | None = None
@@ -128,7 +129,8 @@ class _Builder:
         except UnicodeEncodeError:
             raise Malformed("the text has half a character") from None
         finally:
-            # The handlers are ours, and we hold the parser: undo the circle at once.
+            # The handlers refer to the builder, and the builder to the parser: break the reference
+            # cycle at once.
             parser.StartDoctypeDeclHandler = None
             parser.StartElementHandler = None
             parser.EndElementHandler = None
@@ -142,7 +144,7 @@ class _Builder:
         return root.tag
 
     def root(self, without_text: frozenset[str]) -> WbxmlElement:
-        """The root element, without the white space that only lays the text out."""
+        """Return the root element, without the white space that only lays out the text."""
         (root,) = self._top
         assert isinstance(root, WbxmlElement)
         return _trimmed(root, without_text)
@@ -173,7 +175,7 @@ class _Builder:
     def _text(self, text: str) -> None:
         siblings = self._siblings
         if siblings and isinstance(siblings[-1], str):
-            siblings[-1] += text  # a comment stood between them, or the buffer was full
+            siblings[-1] += text  # A comment was between them, or the buffer was full.
         else:
             siblings.append(text)
 

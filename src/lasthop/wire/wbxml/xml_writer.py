@@ -1,4 +1,4 @@
-"""From a document to XML text: one form for every document, with its DOCTYPE, in UTF-8.
+"""Writes a document as XML text: one form for every document, with its DOCTYPE, in UTF-8.
 
 Attributes keep their order, text its white space, and an element without content is written as one
 tag, so that the text reads back as the same document.
@@ -20,11 +20,11 @@ _VALUE = str.maketrans(
         "\r": "&#13;",
     }
 )
-"""White space in a value would be read as blanks (XML 1.0, 3.3.3)."""
+"""The characters to escape in a value: white space would be read as blanks (XML 1.0, 3.3.3)."""
 
 
 def write_xml(document: WbxmlDocument) -> str:
-    """The text of a document, ending in a newline."""
+    """Return the XML text of a document, ending in a newline."""
     language = document.language
     out = [
         '<?xml version="1.0"?>\n',

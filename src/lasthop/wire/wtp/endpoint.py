@@ -1,4 +1,4 @@
-"""All transactions of one socket: datagrams in, events out, datagrams to send."""
+"""All transactions of one socket: takes in datagrams, returns events and datagrams to send."""
 
 from __future__ import annotations
 
@@ -22,41 +22,44 @@ from lasthop.wire.wtp.responder import Responder
 from lasthop.wire.wtp.transaction import Event, Invoked, Peer, Side, WtpPatience
 
 MAX_TRANSACTIONS = 100_000
-"""Requests that peers have begun. Beyond it they are told to come back later."""
+"""The most transactions that peers have begun; beyond it requests are refused for the time
+being."""
 
 MAX_PER_PEER = 64
-"""Of them, with one peer: a client has a handful."""
+"""The most of these transactions with one peer: a client has a handful."""
 
 MAX_PEERS = 200_000
-"""Whose last numbers are remembered. To forget one costs a verification, nothing else."""
+"""The most peers whose last transaction number is remembered. Forgetting one only costs a
+verification."""
 
 
 class Endpoint:
     """One end of any number of transactions with any number of peers."""
 
     def __init__(self, *, first_tid: int, patience: WtpPatience | None = None) -> None:
-        """`first_tid` is far from the numbers of an earlier life: peers still remember those."""
+        """Start without transactions. `first_tid` should be far from the numbers before a restart,
+        which peers still remember."""
         self._patience = patience or WtpPatience()
         self._first_tid = first_tid % NUMBERS
         self._asked: dict[tuple[Peer, int], WtpInitiator] = {}
         self._asking: dict[tuple[Peer, int], Responder] = {}
         self._busy: dict[Peer, int] = {}
         self._given: dict[Peer, int] = {}
-        """The last number that we gave out towards a peer."""
+        """The last number of our own transactions, by peer."""
         self._seen: dict[Peer, int] = {}
-        """The last number of a peer's own."""
+        """The last number of a peer's transactions, by peer."""
         self._timers: list[tuple[Micros, int, Side]] = []
         self._count = 0
         self._out: list[tuple[bytes, Peer]] = []
         self.malformed = 0
-        """Datagrams that were none of ours."""
+        """The number of datagrams that could not be decoded."""
 
-    # What our user does.
+    # For the user of the transactions.
 
     def invoke(
         self, peer: Peer, data: bytes, *, tcl: int, now: Micros, user_ack: bool = False
     ) -> WtpInitiator:
-        """Begin a transaction; `TooLarge` for what no transaction carries."""
+        """Begin a transaction with this request; raise TooLarge if no transaction can carry it."""
         last = self._given.get(peer)
         tid = self._first_tid if last is None else (last + 1) % NUMBERS
         while (peer, tid) in self._asked:
@@ -78,19 +81,19 @@ class Endpoint:
         return side
 
     def acknowledge(self, side: Side, now: Micros) -> None:
-        """Our user has a request of class 1."""
+        """Acknowledge a request of class 1 for the user."""
         assert isinstance(side, Responder)
         side.acknowledge(now)
         self._flush(side)
 
     def answer(self, side: Side, data: bytes, now: Micros) -> None:
-        """Our user's answer to a request of class 2."""
+        """Send the user's result of a request of class 2."""
         assert isinstance(side, Responder)
         side.answer(data, now)
         self._flush(side)
 
     def abort(self, side: Side, reason: int, now: Micros) -> None:
-        """Our user gives a transaction up."""
+        """Abort a transaction for the user, with this reason."""
         if isinstance(side, Responder):
             side.abort(reason, now)
         else:
@@ -98,11 +101,11 @@ class Endpoint:
             side.abort(reason)
         self._flush(side)
 
-    # What the driver does.
+    # For the driver.
 
     def receive(self, data: bytes, peer: Peer, now: Micros) -> list[Event]:
-        """A datagram has come. One that cannot be read is dropped: its sender may not be what it
-        seems, and what is lost comes again."""
+        """Take in a datagram and return its events. A datagram that cannot be decoded is dropped:
+        its sender may be forged, and what is lost comes again."""
         try:
             pdus = decode_datagram(data)
         except (Malformed, TooLarge):
@@ -114,19 +117,19 @@ class Endpoint:
         return events
 
     def datagrams(self) -> list[tuple[bytes, Peer]]:
-        """What is to be sent now, in this order."""
+        """Return the datagrams to send now, in this order; each is returned once."""
         out, self._out = self._out, []
         return out
 
     def next_timeout(self) -> Micros | None:
-        """When `timeout` wants to be called."""
+        """Return when to call `timeout`; None if no timer runs."""
         timers = self._timers
         while timers and timers[0][2].due is None:
             heapq.heappop(timers)[2].armed = None
         return timers[0][0] if timers else None
 
     def timeout(self, now: Micros) -> list[Event]:
-        """Time has passed."""
+        """Send what is due again, and return the events of transactions that are given up."""
         events: list[Event] = []
         while self._timers and self._timers[0][0] <= now:
             side = heapq.heappop(self._timers)[2]
@@ -143,7 +146,7 @@ class Endpoint:
 
     @property
     def open(self) -> int:
-        """How many transactions are remembered."""
+        """The number of transactions that are remembered."""
         return len(self._asked) + len(self._asking)
 
     def _take(self, pdu: Pdu, peer: Peer, now: Micros) -> Iterable[Event]:
@@ -165,7 +168,7 @@ class Endpoint:
         return events
 
     def _stranger(self, pdu: Pdu, peer: Peer, tid: int) -> None:
-        """Something about a transaction that we do not know: who waits for us need not."""
+        """Abort an unknown transaction, so that the peer does not wait for us."""
         if not isinstance(pdu, Abort):
             self._out.append((encode_pdu(Abort(tid, Provider.INVALID_NUMBER)), peer))
 
@@ -202,7 +205,8 @@ class Endpoint:
         return None
 
     def _is_next(self, peer: Peer, tid: int) -> bool:
-        """Whether the number lies ahead of the last one, so that it cannot be an old one's copy."""
+        """Whether the number is ahead of the peer's last one, so that it cannot be a copy of an old
+        one."""
         last = self._seen.get(peer)
         return last is not None and 0 < (tid - last) % NUMBERS < NUMBERS // 2
 
@@ -235,7 +239,8 @@ class Endpoint:
 
 
 def _remember(numbers: dict[Peer, int], peer: Peer, tid: int) -> None:
-    """Newest last, so that the longest silent peer is forgotten first."""
+    """Remember a peer's number, newest last, so that the peer that was silent longest is forgotten
+    first."""
     numbers.pop(peer, None)
     numbers[peer] = tid
     if len(numbers) > MAX_PEERS:

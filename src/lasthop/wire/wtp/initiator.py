@@ -1,4 +1,4 @@
-"""The side of a transaction that asks."""
+"""The initiator of a transaction, which sends a request."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from lasthop.wire.wtp.transaction import (
 
 
 class InitiatorPhase(Enum):
-    """Where the asking side stands."""
+    """The state of the initiator of a transaction."""
 
     ASKING = auto()
     PROMISED = auto()
-    """Acknowledged; the result is still to come."""
+    """The request was acknowledged; its result is still to come."""
     RECEIVING = auto()
-    """The result comes in several groups."""
+    """The result is arriving in several groups."""
     OVER = auto()
-    """Remembered only to acknowledge a result that comes again."""
+    """The transaction has ended, and is remembered only to acknowledge a repeated result."""
     GONE = auto()
 
 
@@ -63,7 +63,7 @@ class WtpInitiator(Side):
         self._tcl = tcl
         self._tid_new = tid_new
         self._user_ack = user_ack
-        # Nobody acknowledges a group of class 0: it goes in one packet or not at all.
+        # Groups of class 0 are never acknowledged: the request goes in one packet or not at all.
         segment = patience.segment if tcl else max(1, len(data))
         self._message = WtpOutgoing(data, self._packet, segment=segment)
         self._result = Incoming(limit=patience.message)
@@ -81,7 +81,7 @@ class WtpInitiator(Side):
 
     @property
     def open(self) -> bool:
-        """Whether its outcome is still to come."""
+        """Whether the transaction's outcome is still to come."""
         return self._phase in (
             InitiatorPhase.ASKING,
             InitiatorPhase.PROMISED,
@@ -102,7 +102,7 @@ class WtpInitiator(Side):
         )
 
     def receive(self, pdu: Pdu, now: Micros) -> list[Event]:
-        """The responder has said something."""
+        """Handle a PDU of the responder; return the events that follow."""
         match pdu:
             case Ack(tve=True):
                 self._verify(now)
@@ -125,7 +125,8 @@ class WtpInitiator(Side):
         return []
 
     def _verify(self, now: Micros) -> None:
-        """Do we know this number? While it is open we do; an old copy of it is not to be served."""
+        """Answer whether this number is in use: it is while the transaction is open; an old copy of
+        the request must not be served."""
         if self.open:
             self.progress(now)
             self.out.append(Ack(self.tid, tve=True))
@@ -178,7 +179,7 @@ class WtpInitiator(Side):
         return [TransactionAnswered(self, whole)]
 
     def timeout(self, now: Micros) -> list[Event]:
-        """The time that it was waiting for is up."""
+        """Send the request again, or end the transaction, because its timer has expired."""
         if self._phase is InitiatorPhase.ASKING and self.again(now):
             self.out += self._message.group(again=True)
             return []
@@ -189,7 +190,7 @@ class WtpInitiator(Side):
         return [TransactionEnded(self, Provider.NO_RESPONSE)] if ended else []
 
     def abort(self, reason: int, *, by_user: bool = True) -> None:
-        """Give it up; nothing more is heard of it."""
+        """End the transaction, with an Abort for the responder; no event follows."""
         if self.open:
             self.out.append(Abort(self.tid, reason, by_user=by_user))
         self._phase, self.due = InitiatorPhase.GONE, None

@@ -1,7 +1,7 @@
-"""One message in packets: cut by its sender, put together by its receiver.
+"""One message in packets: cut by its sender, joined by its receiver.
 
-What fits one packet is not cut. Otherwise packets go in groups; the next group leaves when the last
-packet of this one is acknowledged. Both ends count packets from 0.
+A message that fits one packet is not cut. Otherwise packets go in groups; the next group is sent
+when the last packet of this one is acknowledged. Both ends count packets from 0.
 """
 
 from __future__ import annotations
@@ -12,23 +12,25 @@ from lasthop.errors import TooLarge
 from lasthop.wire.wtp.pdus import Pdu, Trailer
 
 SEGMENT = 1400
-"""Octets of a packet's data: with all headers it fits an Ethernet frame."""
+"""The most octets of data in a packet: with all headers it fits an Ethernet frame."""
 
 GROUP = 4
-"""Packets in a group: little enough for a slow link to take at once."""
+"""The number of packets in a group: few enough for a slow link to carry at once."""
 
 MAX_PACKETS = 256
-"""A packet's number has one octet."""
+"""The most packets of a message: a packet's number has one octet."""
 
 MAX_MESSAGE = SEGMENT * MAX_PACKETS
-"""Octets. A receiver keeps no more of one message than a sender of the usual packets can send."""
+"""The most octets of a message: a receiver keeps no more than a sender of the usual packets can
+send."""
 
 MakePacket = Callable[[int, bytes, Trailer, bool], Pdu]
-"""Makes the packet of this number, with this data; true if it was sent before."""
+"""Makes the packet with this number, data and trailer; the last argument is true if it was sent
+before."""
 
 
 class WtpOutgoing:
-    """A message being sent."""
+    """A message that is being sent."""
 
     __slots__ = ("_group_end", "_group_start", "_make", "_packets")
 
@@ -43,20 +45,20 @@ class WtpOutgoing:
 
     @property
     def last_group(self) -> bool:
-        """Whether what is under way is the end of the message."""
+        """Whether the group being sent is the last of the message."""
         return self._group_end == len(self._packets)
 
     def ends_with(self, psn: int | None) -> bool:
-        """Whether an acknowledgement of this packet, or of none in particular, is one of the whole
-        message. One of an earlier group may come late, or twice."""
+        """Whether an acknowledgement of this packet, or of none in particular, covers the whole
+        message. An acknowledgement of an earlier group may come late, or twice."""
         return self.last_group and psn in (None, len(self._packets) - 1)
 
     def group(self, *, again: bool = False) -> list[Pdu]:
-        """The packets that are under way."""
+        """Return the packets of the group being sent."""
         return [self._packet(n, again=again) for n in range(self._group_start, self._group_end)]
 
     def some(self, numbers: Sequence[int]) -> list[Pdu]:
-        """Those packets of the group that the receiver misses; none named: the first."""
+        """Return the packets of the group that the receiver lacks; if none is named, the first."""
         missing = numbers or (0,)
         return [
             self._packet(n, again=True)
@@ -65,7 +67,8 @@ class WtpOutgoing:
         ]
 
     def acknowledged(self, psn: int) -> list[Pdu]:
-        """The group that ends with this packet has come; the next one."""
+        """Return the next group, if the acknowledged packet is the last of the present one;
+        otherwise nothing."""
         if psn != self._group_end - 1 or self.last_group:
             return []
         self._group_start = self._group_end
@@ -81,7 +84,7 @@ class WtpOutgoing:
 
 
 class Incoming:
-    """A message being received."""
+    """A message that is being received."""
 
     __slots__ = ("_last", "_limit", "_packets", "_size")
 
@@ -92,7 +95,7 @@ class Incoming:
         self._size = 0
 
     def add(self, psn: int, data: bytes, trailer: Trailer) -> None:
-        """A packet has come; `TooLarge` when all of them are."""
+        """Take in a packet; raise TooLarge when the packets together exceed the limit."""
         if psn in self._packets:
             return
         self._size += len(data)
@@ -103,12 +106,12 @@ class Incoming:
             self._last = psn
 
     def missing(self, until: int) -> tuple[int, ...]:
-        """Packets up to this one that have not come."""
+        """Return the numbers of the packets up to this one that have not arrived."""
         return tuple(n for n in range(until + 1) if n not in self._packets)
 
     @property
     def whole(self) -> bytes | None:
-        """The message, once every packet is there."""
+        """The message, once every packet has arrived; None before."""
         if self._last is None or len(self._packets) <= self._last:
             return None
         return b"".join(_in_order(self._packets, self._last))

@@ -1,4 +1,4 @@
-"""What two ends of a transaction say to each other, and how several of it share a datagram."""
+"""The PDUs of WTP, and how several of them share a datagram."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ import msgspec
 from lasthop.errors import Malformed, TooLarge
 
 RESPONDER = 0x8000
-"""The top bit of a transaction's number in what its responder sends."""
+"""The top bit of a transaction's number, set in PDUs of the responder."""
 
 NUMBERS = 0x8000
-"""Transactions are counted modulo this."""
+"""The number of transaction numbers; they are counted modulo this."""
 
 MAX_PDUS = 64
-"""In one datagram. Peers put an acknowledgement in front of a result, not dozens."""
+"""The most PDUs in one datagram. Peers put an acknowledgement in front of a result, not dozens."""
 
 
 class Trailer(IntEnum):
-    """What a packet is to its message."""
+    """The place of a packet in its message: the GTR and TTR bits."""
 
     MIDDLE = 0
     LAST = 1
-    """Of the message."""
+    """The last packet of the message."""
     GROUP = 2
-    """Of a group, which is acknowledged before the next one."""
+    """The last packet of a group, which is acknowledged before the next group is sent."""
     ALONE = 3
-    """Its sender neither segments nor re-assembles."""
+    """The only packet, from a sender that neither segments nor re-assembles."""
 
 
 class Provider(IntEnum):
-    """Why the protocol itself gives a transaction up."""
+    """The reasons for which the protocol itself aborts a transaction."""
 
     UNKNOWN = 0
     PROTOCOL_ERROR = 1
@@ -55,7 +55,7 @@ class Tpi(msgspec.Struct, frozen=True):
 
 
 PSN_ITEM = 3
-"""The item that says which packet an acknowledgement is for."""
+"""The identity of the item that says which packet an acknowledgement is for."""
 
 
 class Invoke(msgspec.Struct, frozen=True):
@@ -63,20 +63,21 @@ class Invoke(msgspec.Struct, frozen=True):
 
     tid: int
     tcl: int
-    """Its class."""
+    """The transaction class, 0 to 2."""
     data: bytes = b""
     trailer: Trailer = Trailer.LAST
     again: bool = False
     tid_new: bool = False
-    """The initiator's numbers start afresh: what the responder remembers of them is void."""
+    """Whether the initiator's numbers start again, so that the responder must forget the last
+    one."""
     user_ack: bool = False
-    """An acknowledgement shall come from the responder's user, not from its protocol."""
+    """Whether the responder's user has to acknowledge, and not its protocol."""
     version: int = 0
     items: tuple[Tpi, ...] = ()
 
 
 class Result(msgspec.Struct, frozen=True):
-    """The first packet of an answer."""
+    """The first packet of a result."""
 
     tid: int
     data: bytes = b""
@@ -86,7 +87,7 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class Segment(msgspec.Struct, frozen=True):
-    """A further packet, of a request or of an answer."""
+    """A further packet of a request or of a result."""
 
     tid: int
     psn: int
@@ -98,19 +99,19 @@ class Segment(msgspec.Struct, frozen=True):
 
 
 class Ack(msgspec.Struct, frozen=True):
-    """It has come. With `tve` set: a responder asks whether the number is in use, and an initiator
-    says that it is."""
+    """An acknowledgement. With `tve` set, a responder asks whether the number is in use, and an
+    initiator says that it is."""
 
     tid: int
     tve: bool = False
     again: bool = False
     psn: int | None = None
-    """Of the last packet of a group."""
+    """The number of the last packet of the acknowledged group; None for the whole message."""
     items: tuple[Tpi, ...] = ()
 
 
 class NegativeAck(msgspec.Struct, frozen=True):
-    """These packets have not come. An empty list is the first packet."""
+    """Says that these packets have not arrived. An empty list means the first packet."""
 
     tid: int
     missing: tuple[int, ...]
@@ -119,7 +120,7 @@ class NegativeAck(msgspec.Struct, frozen=True):
 
 
 class Abort(msgspec.Struct, frozen=True):
-    """The transaction is over: by the protocol, or by its user."""
+    """The end of a transaction, by the protocol or by its user."""
 
     tid: int
     reason: int
@@ -134,7 +135,7 @@ _CON = 0x80
 
 
 def encode_pdu(pdu: Pdu) -> bytes:
-    """The octets of one PDU."""
+    """Encode one PDU as octets."""
     items = pdu.items
     match pdu:
         case Invoke():
@@ -177,7 +178,7 @@ def _head(kind: int, low: int, tid: int, fixed: bytes, items: tuple[Tpi, ...]) -
 
 
 def encode_datagram(pdus: Sequence[Pdu]) -> bytes:
-    """One datagram for one PDU or several."""
+    """Encode one datagram with one PDU or several."""
     if len(pdus) == 1:
         return encode_pdu(pdus[0])
     out = bytearray(1)
@@ -192,7 +193,7 @@ def encode_datagram(pdus: Sequence[Pdu]) -> bytes:
 
 
 def decode_datagram(data: bytes) -> list[Pdu]:
-    """The PDUs of a datagram; raises Malformed with the offset."""
+    """Decode the PDUs of a datagram; raise Malformed with the offset, or TooLarge."""
     if not data:
         raise Malformed("an empty datagram", offset=0)
     if data[0] != 0:
@@ -223,7 +224,7 @@ def _octet(data: bytes, at: int) -> int:
 
 
 def _decode(data: bytes, offset: int) -> Pdu:
-    """One PDU, which begins at `offset` of its datagram."""
+    """Decode one PDU, which begins at `offset` of its datagram."""
     try:
         return _read(data)
     except Malformed as error:

@@ -1,7 +1,7 @@
-"""The side of a transaction that is asked.
+"""The responder of a transaction, which gets a request.
 
-It remembers a transaction beyond its end: while the other side may still repeat its request, a
-repetition must not be taken for a new one.
+A responder remembers a transaction beyond its end: while the initiator may still repeat its
+request, a repetition must not be taken for a new one.
 """
 
 from __future__ import annotations
@@ -35,21 +35,22 @@ from lasthop.wire.wtp.transaction import (
 
 
 class Phase(Enum):
-    """Where the asked side stands."""
+    """The state of the responder of a transaction."""
 
     VERIFYING = auto()
-    """Is this number in use? Until we know, the request is kept and nobody hears of it."""
+    """The initiator is asked whether the number is in use; until it answers, the request is kept
+    and not handed to the user."""
     RECEIVING = auto()
     WITH_USER = auto()
     ANSWERING = auto()
-    """The result is on its way."""
+    """The result is being sent."""
     OVER = auto()
-    """Remembered, so that a repetition is answered as the first time."""
+    """The transaction has ended, and is remembered so that a repetition gets the same answer."""
     GONE = auto()
 
 
 class Responder(Side):
-    """Takes a request, and says what its user says."""
+    """Takes in a request, and sends what its user answers."""
 
     __slots__ = ("_aborted", "_answer", "_group_end", "_phase", "_request", "_tcl")
 
@@ -61,7 +62,8 @@ class Responder(Side):
         self._request = Incoming(limit=patience.message)
         self._answer: WtpOutgoing | None = None
         self._group_end: int | None = None
-        """The last packet of a group that came while the number was verified."""
+        """The last packet of a group that arrived while the number was being verified; None if none
+        did."""
         self._aborted: Abort | None = None
         self._phase = Phase.VERIFYING if verify else Phase.RECEIVING
         self.due = now + patience.memory
@@ -76,7 +78,7 @@ class Responder(Side):
         return self._phase is Phase.GONE
 
     def receive(self, pdu: Pdu, now: Micros) -> list[Event]:
-        """The initiator has said something."""
+        """Handle a PDU of the initiator; return the events that follow."""
         match pdu:
             case Invoke():
                 return self._packet(0, pdu.data, pdu.trailer, now)
@@ -94,7 +96,7 @@ class Responder(Side):
                     self.out += self._answer.some(pdu.missing)
             case Abort():
                 if self._phase in (Phase.WITH_USER, Phase.ANSWERING):
-                    # Its user has heard it: a copy of the request that is late must not be new.
+                    # The user has the request already: a late copy of it must not count as new.
                     self._phase, self.due = Phase.OVER, now + self.patience.memory
                     return [TransactionEnded(self, pdu.reason, pdu.by_user)]
                 if self._phase is not Phase.OVER:
@@ -123,7 +125,8 @@ class Responder(Side):
         return []
 
     def _look(self, trailer_at: int | None, now: Micros) -> list[Event]:
-        """Whether the request is whole; if a group has just ended, say what became of it."""
+        """Hand the request to the user if it is complete; otherwise acknowledge a group that has
+        just ended, or ask for its missing packets."""
         whole = self._request.whole
         if whole is not None:
             self._phase = Phase.WITH_USER
@@ -138,7 +141,7 @@ class Responder(Side):
         return []
 
     def _repeat(self, psn: int, trailer: Trailer) -> None:
-        """The request has come again: what we said of it was lost, or is still to be said."""
+        """Answer a repeated request: the first answer was lost, or has not been sent yet."""
         if self._aborted is not None:
             self.out.append(self._aborted)
         elif trailer is Trailer.GROUP:
@@ -148,19 +151,19 @@ class Responder(Side):
         elif self._phase is Phase.OVER and self._tcl == 1:
             self.out.append(Ack(self._own, again=True))
         elif self._phase is Phase.WITH_USER and self._tcl == 2:
-            self.out.append(Ack(self._own, again=True))  # We have it: wait for the result.
+            self.out.append(Ack(self._own, again=True))  # The request is here: wait for the result.
 
-    # What our user says.
+    # For the user.
 
     def acknowledge(self, now: Micros) -> None:
-        """The user has a request of class 1."""
+        """Acknowledge a request of class 1 for the user."""
         if self._phase is Phase.WITH_USER:
             self._phase = Phase.OVER
             self.due = now + self.patience.memory
             self.out.append(Ack(self._own))
 
     def answer(self, data: bytes, now: Micros) -> None:
-        """The result of a request of class 2."""
+        """Send the user's result of a request of class 2."""
         if self._phase is Phase.WITH_USER and self._tcl == 2:
             self._answer = WtpOutgoing(data, self._packet_of_answer, segment=self.patience.segment)
             self._phase = Phase.ANSWERING
@@ -168,7 +171,7 @@ class Responder(Side):
             self.out += self._answer.group()
 
     def abort(self, reason: int, now: Micros) -> None:
-        """The user refuses."""
+        """Refuse the request for the user, with this reason."""
         if self._phase in (Phase.WITH_USER, Phase.ANSWERING):
             self._refuse(reason, now, by_user=True)
 
@@ -196,7 +199,7 @@ class Responder(Side):
         return [Delivered(self)]
 
     def timeout(self, now: Micros) -> list[Event]:
-        """The time that it was waiting for is up."""
+        """Send the result again, or end the transaction, because its timer has expired."""
         if self._phase is Phase.ANSWERING and self._answer is not None:
             if self.again(now):
                 self.out += self._answer.group(again=True)

@@ -1,4 +1,4 @@
-"""What both sides of a transaction share: what they tell their user, and their patience."""
+"""What both sides of a transaction share: their events for the user, and their timers."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from lasthop.wire.wtp.message import MAX_MESSAGE, SEGMENT
 from lasthop.wire.wtp.pdus import Pdu
 
 Peer: TypeAlias = Hashable
-"""Whoever is at the other end: an address, or a name in a rehearsal."""
+"""The identity of the other end: an address, or a name in a rehearsal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WtpPatience:
-    """How long each side waits. The numbers are for packet data; short messages need far more."""
+    """How long each side waits. The defaults are for packet data; short messages need far more."""
 
     retry: Micros = 3 * SECOND
-    """Before the same is sent again."""
+    """The time before the same PDU is sent again."""
     retries: int = 8
     result: Micros = 60 * SECOND
-    """For a result that was promised by an acknowledgement."""
+    """How long to wait for a result after the request was acknowledged."""
     memory: Micros = 60 * SECOND
-    """For how long a transaction is remembered after its end. It must exceed all retries of the
-    other side, or the last of them would be taken for a new transaction."""
+    """How long a transaction is remembered after its end. It must exceed all retries of the other
+    side, or the last of them would be taken for a new transaction."""
     segment: int = SEGMENT
     message: int = MAX_MESSAGE
 
@@ -35,36 +35,38 @@ class WtpPatience:
 
 
 class Side:
-    """One side of one transaction. It says what is to be sent, and when it wants waking."""
+    """One side of one transaction, with the PDUs to send and the time of its next timeout."""
 
     __slots__ = ("armed", "due", "out", "patience", "peer", "tid", "tries")
 
     def __init__(self, peer: Peer, tid: int, patience: WtpPatience) -> None:
         self.peer = peer
         self.tid = tid
-        """Without the bit that says whose PDU it is in."""
+        """The transaction's number, without the bit that says which side sent a PDU."""
         self.patience = patience
         self.due: Micros | None = None
         self.armed: Micros | None = None
-        """For when it stands among its endpoint's timers: never later than it is due."""
+        """The time for which this side is registered with its endpoint's timers: never later than
+        it is due."""
         self.tries = 0
         self.out: list[Pdu] = []
 
     def again(self, now: Micros) -> bool:
-        """Whether one more repetition is left; if so the time to the next one runs."""
+        """Count one more repetition and restart the timer; return False if there were too many."""
         self.tries += 1
         self.due = now + self.patience.retry
         return self.tries <= self.patience.retries
 
     def progress(self, now: Micros) -> None:
-        """The other side is there: repetitions are counted anew."""
+        """Restart the timer and the count of repetitions, because the other side has answered."""
         self.tries = 0
         self.due = now + self.patience.retry
 
 
 @dataclass(frozen=True, slots=True)
 class Invoked:
-    """A peer's request is here, once. Its side takes `acknowledge`, `answer` or `abort`."""
+    """A peer's request has arrived, reported once. Its side takes `acknowledge`, `answer` or
+    `abort`."""
 
     side: Side
     data: bytes
@@ -80,7 +82,7 @@ class RequestConfirmed:
 
 @dataclass(frozen=True, slots=True)
 class TransactionAnswered:
-    """Our request of class 2 has its result; or our result has arrived."""
+    """Our request of class 2 has its result."""
 
     side: Side
     data: bytes
@@ -88,14 +90,14 @@ class TransactionAnswered:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """Our result was acknowledged."""
+    """Our result was acknowledged by the initiator."""
 
     side: Side
 
 
 @dataclass(frozen=True, slots=True)
 class TransactionEnded:
-    """A transaction was given up: by the other user, the other protocol or our own."""
+    """A transaction was aborted: by the other user, the other protocol or our own."""
 
     side: Side
     reason: int
