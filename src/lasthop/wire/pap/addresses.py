@@ -1,11 +1,11 @@
 """Client addresses (PPG service, section 6): `WAPPUSH=value/TYPE=type@gateway`.
 
-`parse_address` reads the grammar of 6.1 and says exactly where an address leaves it and what was
-expected there. A `ClientAddress` keeps the text as the initiator wrote it, because that text is
-what must be reported back, and compares by what it means: by its canonical form.
+`parse_address` reads the grammar of 6.1 and reports the position of an error and what was expected
+there. A `ClientAddress` keeps the text as the initiator wrote it, because that text must be
+reported back, and compares by its canonical form.
 
-No character but the separators can be "/", and the gateway's name has no "@", so an address is cut
-at its slashes and its last "@" before anything else is looked at.
+Only separators can be "/", and the gateway's name has no "@", so an address is cut at its slashes
+and its last "@" first.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from lasthop.errors import PapAddressError
 from lasthop.wire.pap.mime import MAX_REMEMBERED
 
 MAX_ADDRESS = 1024
-"""Characters. E-mail stops at 254 and the longest escaped URI in use is a few hundred; what an
-initiator writes here is stored and echoed for every push."""
+"""The most characters of an address. E-mail stops at 254 and the longest escaped URI in use is a
+few hundred; what an initiator writes here is stored and echoed for every push."""
 
 USER, PLMN, IPV4, IPV6, MAN, URI = "USER", "PLMN", "IPv4", "IPv6", "MAN", "URI"
 """The types that 6.1 spells out, as it spells them. Every other type is written in capitals."""
@@ -31,28 +31,28 @@ Qualifiers = tuple[tuple[str, str], ...]
 
 
 class ClientAddress(msgspec.Struct, frozen=True, eq=False):
-    """One client address, taken apart."""
+    """One client address, split into its parts."""
 
     type: str
-    """In canonical spelling: `USER`, `PLMN`, `IPv4`, ..."""
+    """The type in canonical spelling: `USER`, `PLMN`, `IPv4`, ..."""
     value: bytes
-    """What is addressed, without escapes and in canonical form: octets of the initiator's choice,
+    """The addressed value, without escapes and in canonical form: octets of the initiator's choice,
     a phone number without separators, an address without leading zeros."""
     gateway: str
     """The PPG specifier in lower case; it need not be the name of this host."""
     qualifiers: Qualifiers = ()
     """Extension qualifiers, keywords in capitals, in their order."""
     text: str = ""
-    """As it was written."""
+    """The address as the initiator wrote it."""
 
     @property
     def canonical(self) -> str:
-        """The one spelling of everything that is equal to this address."""
+        """The canonical spelling of this address and all that are equal to it."""
         return _compose(self.type, _written(self.type, self.value), self.qualifiers, self.gateway)
 
     @property
     def short(self) -> str:
-        """Type and value alone, as administrators name them: `PLMN:+15551999`."""
+        """Type and value alone, as administrators write them: `PLMN:+15551999`."""
         return f"{self.type}:{_written(self.type, self.value)}"
 
     def __str__(self) -> str:
@@ -69,7 +69,7 @@ class ClientAddress(msgspec.Struct, frozen=True, eq=False):
 
 
 def parse_address(text: str) -> ClientAddress:
-    """Read an address; a `PapAddressError` has the position and what was expected.
+    """Parse an address; a `PapAddressError` has the position and what was expected.
 
     >>> parse_address("wappush=john.doe%40example.org/type=user@Carrier.com").canonical
     'WAPPUSH=john.doe%40example.org/TYPE=USER@carrier.com'
@@ -108,7 +108,7 @@ def _parse_address(text: str) -> ClientAddress:
 
 
 def recognise(asked: Iterable[str], known: Iterable[str]) -> dict[str, str]:
-    """How each of the asked addresses is spelled among the known ones; itself, if it is not there.
+    """Return how each of the asked addresses is spelled among the known ones; itself if unknown.
 
     >>> recognise(["wappush=bob/type=user@X"], ["WAPPUSH=bob/TYPE=USER@x"])
     {'wappush=bob/type=user@X': 'WAPPUSH=bob/TYPE=USER@x'}
@@ -138,8 +138,8 @@ def _read(text: str) -> ClientAddress | None:
 
 
 def parse_short(text: str) -> ClientAddress:
-    """Read `TYPE:value`. Characters that must be escaped in an address may stand for themselves
-    here, but for "%".
+    """Parse `TYPE:value`. Characters that must be escaped in an address need not be escaped here,
+    except "%".
 
     >>> parse_short("user:john.doe@example.org").short
     'USER:john.doe%40example.org'
@@ -155,7 +155,7 @@ def parse_short(text: str) -> ClientAddress:
 def make_address(
     kind: str, value: bytes | str, *, gateway: str, qualifiers: Qualifiers = ()
 ) -> ClientAddress:
-    """Write an address for a value that is not escaped yet.
+    """Return the address for a value that is not escaped yet; raise PapAddressError or ValueError.
 
     >>> str(make_address("USER", "john.doe@example.org", gateway="ppg.example.net"))
     'WAPPUSH=john.doe%40example.org/TYPE=USER@ppg.example.net'
@@ -172,7 +172,7 @@ def make_address(
 def escape(octets: bytes) -> str:
     """Replace every unsafe octet by its hex-escape.
 
-    6.1 calls "_" both safe and unsafe; it is left as it is, as the grammar of what is read has it.
+    6.1 calls "_" both safe and unsafe; it is left alone, as in the grammar of what is read.
 
     >>> escape(b"a_b@c%")
     'a_b%40c%25'
@@ -246,7 +246,7 @@ def _check_gateway(text: str, start: int) -> None:
 
 
 def _check(pattern: re.Pattern[str], text: str, start: int, end: int, expected: str) -> None:
-    """At least one character, and all of them of this pattern."""
+    """Fail unless there is at least one character and all of them match the pattern."""
     found = pattern.match(text, start, end)
     reached = found.end() if found else start
     if reached < end or start == end:
@@ -336,7 +336,7 @@ def _read_uri(text: str, start: int, end: int) -> bytes:
 
 
 def _written_at(text: str, start: int, octet: int) -> int:
-    """Where the octet of this number was written."""
+    """Return the position in the text of the octet with this number."""
     for _ in range(octet):
         start += 3 if text[start] == "%" else 1
     return start
@@ -351,7 +351,7 @@ def _write_plain(value: bytes) -> str:
 
 
 class _Form(NamedTuple):
-    """How the value of one type is read and written."""
+    """How the value of one address type is read and written."""
 
     read: Callable[[str, int, int], bytes]
     write: Callable[[bytes], str]

@@ -1,4 +1,4 @@
-"""What an initiator's answer to a result notification means."""
+"""Judges an initiator's answer to a result notification."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from lasthop.wire.pap.documents import BadMessageResponse, ResultNotificationRes
 from lasthop.wire.pap.submission import read_submission
 
 MAX_ANSWER = 64 * 1024
-"""Octets of an answer that are read; a resultnotification-response has a few hundred."""
+"""The most octets of an answer that are read; a resultnotification-response has a few hundred."""
 
 _BUSY = frozenset({408, 425, 429})
 
 
 class AnswerVerdict(StrEnum):
-    """What to do next."""
+    """What an initiator's answer means for this notification and the next."""
 
     HEARD = "heard"
     REFUSED = "refused"
-    """It does not want to hear of this push; to insist would not help."""
+    """The initiator does not want to hear of this push; repeating would not help."""
     LATER = "later"
-    """Not this notification, not now."""
+    """The initiator cannot take this notification now; repeat it later."""
     UNREACHABLE = "unreachable"
-    """Nobody is there, or it is busy: the others would fare no better."""
+    """The initiator is absent or busy, so that its other notifications would fail too."""
 
 
 class PapAnswer(NamedTuple):
@@ -34,9 +34,9 @@ class PapAnswer(NamedTuple):
 
 
 def judge_answer(status: int, content_type: str, body: bytes) -> PapAnswer:
-    """Read an answer. Every 2xx is success as far as HTTP goes; then the code of PAP counts.
+    """Judge an answer. Every 2xx is success as far as HTTP goes; then the code of PAP counts.
 
-    Some initiators answer with nothing but a status: they have heard.
+    An answer with nothing but a status counts as heard, because some initiators send only that.
     """
     if status in _BUSY or status >= 500:
         return PapAnswer(AnswerVerdict.UNREACHABLE, f"it answered with status {status}")

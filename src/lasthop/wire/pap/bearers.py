@@ -1,13 +1,13 @@
 """Names of networks and bearers in a quality of service, as WDP spells them.
 
-PAP takes any text. These are the names that an initiator can be expected to know; a gateway may
+PAP accepts any text. These are the names that an initiator can be expected to know; a gateway may
 serve others, and compares all of them without regard to case.
 """
 
 from __future__ import annotations
 
 ANY = "Any"
-"""As good as no name at all."""
+"""The name that asks for no particular network or bearer."""
 
 NETWORKS: tuple[str, ...] = (
     ANY,
@@ -40,7 +40,7 @@ BEARERS: tuple[str, ...] = (
 
 
 def serves(wanted: str | None, offered: frozenset[str]) -> bool:
-    """Whether one of the offered networks or bearers is the wanted one.
+    """Whether one of the offered networks or bearers is the wanted one, if one is wanted.
 
     >>> serves("sms", frozenset({"SMS"})), serves("GPRS", frozenset({"SMS"}))
     (True, False)

@@ -12,33 +12,33 @@ from typing import NamedTuple
 
 
 class CodeClass(IntEnum):
-    """The first digit of a code: who has to act."""
+    """The first digit of a status code, which says who has to act."""
 
     SUCCESS = 1
     INITIATOR_ERROR = 2
     SERVER_ERROR = 3
     SERVICE_FAILURE = 4
-    """Temporary: the same request may succeed later."""
+    """A temporary failure: the same request may succeed later."""
     CLIENT_ABORT = 5
 
 
 class CodeUse(StrEnum):
-    """Where a code can be said."""
+    """The messages of PAP in which a status code may occur."""
 
     PUSH = "push"
-    """push-response."""
+    """The code may occur in a push-response."""
     CANCEL = "cancel"
-    """cancel-result."""
+    """The code may occur in a cancel-result."""
     STATUS = "status"
-    """statusquery-result."""
+    """The code may occur in a statusquery-result."""
     OUTCOME = "outcome"
-    """resultnotification-message."""
+    """The code may occur in a resultnotification-message."""
     OUTCOME_ANSWER = "outcome answer"
-    """resultnotification-response, which the initiator writes."""
+    """The code may occur in a resultnotification-response, which the initiator writes."""
     CAPABILITIES = "capabilities"
-    """ccq-response."""
+    """The code may occur in a ccq-response."""
     BAD_MESSAGE = "bad message"
-    """badmessage-response."""
+    """The code may occur in a badmessage-response."""
 
 
 class PapCode(NamedTuple):
@@ -65,7 +65,7 @@ def _code(number: int, name: str, meaning: str, *operations: CodeUse) -> tuple[i
 
 CODES: dict[int, PapCode] = dict(
     [
-        # 1: done, or taken on.
+        # 1: done, or accepted.
         _code(1000, "OK", "the request was carried out", _CANCEL, _CCQ, _ANSWER, *_ENDS),
         _code(1001, "Accepted for Processing", "taken on; the outcome follows", _PUSH, _STATUS),
         # 2: the initiator has to change something.
@@ -78,7 +78,7 @@ CODES: dict[int, PapCode] = dict(
         _code(2006, "Required Capabilities Not Supported", "the client lacks one", _PUSH, *_ENDS),
         _code(2007, "Duplicate Push ID", "this push-id was used before", _PUSH),
         _code(2008, "Cancellation Not Possible", "too late to take back", _CANCEL, _PUSH),
-        # 3: this gateway cannot.
+        # 3: this gateway cannot do it.
         _code(3000, "Internal Server Error", "a fault of the gateway", *CodeUse),
         _code(3001, "Not Implemented", "no such operation here", *_REQUESTS, _ANSWER),
         _code(3002, "Version Not Supported", "another version of PAP", _BAD, *_REQUESTS, _ANSWER),
@@ -105,22 +105,22 @@ CODES: dict[int, PapCode] = dict(
 )
 
 ABORT_CODES: dict[int, int] = {0xEA: 5026, 0xEB: 5027, 0xEC: 5028, 0xED: 5029, 0xEE: 5030}
-"""Abort reasons of the OTA protocols and their codes."""
+"""Abort reasons of the OTA protocols and their status codes."""
 
 
 def abort_code(reason: int) -> int:
-    """The code for an abort reason; one without a number of its own is 5000."""
+    """Return the status code for an abort reason; 5000 for a reason without a code of its own."""
     return ABORT_CODES.get(reason, 5000)
 
 
 def look_up(number: int) -> PapCode | None:
-    """What a code means. One that is not in the table is read as the x000 of its class (for the
-    class of success, 1000); a number of no class means nothing."""
+    """Return the entry of a status code. An unknown code counts as the x000 of its class; a number
+    of no class gives None."""
     return CODES.get(number) or CODES.get(number // 1000 * 1000)
 
 
 class MessageState(StrEnum):
-    """What has become of a push for one address."""
+    """What has become of a push for one address, in PAP's words."""
 
     REJECTED = "rejected"
     PENDING = "pending"
@@ -136,11 +136,11 @@ class MessageState(StrEnum):
 class StateFacts(NamedTuple):
     meaning: str
     final: bool
-    """Nothing follows; a result notification may be sent."""
+    """Whether nothing follows this state, so that a result notification may be sent."""
     code: int
-    """What is said when nothing more exact is known."""
+    """The status code when nothing more exact is known."""
     codes: frozenset[int]
-    """What may be said with this state."""
+    """The status codes that may occur with this state."""
 
 
 _ABORTS = frozenset({5000, *ABORT_CODES.values()})

@@ -1,8 +1,8 @@
-"""What PAP can say: one immutable value for each message, and the document around it.
+"""The messages of PAP: one immutable value for each, and the document around it.
 
 Field names are ours where PAP's would not read well; `layout` maps them to the names of the XML.
-Addresses stay as the initiator wrote them, since that is how they must be reported back; read them
-with `addresses`. Times are microseconds like everywhere, and PAP writes whole seconds of them.
+Addresses stay as the initiator wrote them, since that is how they must be reported back; parse them
+with `addresses`. Times are in microseconds as everywhere; PAP writes whole seconds.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ class Priority(StrEnum):
 
 
 class ReplaceMethod(StrEnum):
-    """Who gets the message that replaces another one; `outcomes.REPLACEMENT` says it exactly."""
+    """Which addresses get the message that replaces another one; `outcomes.REPLACEMENT` has the
+    details."""
 
     ALL = "all"
     PENDING_ONLY = "pending-only"
 
 
 class QualityOfService(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """How to deliver; in a report, how it was delivered."""
+    """How to deliver a push; in a report, how it was delivered."""
 
     priority: Priority = Priority.MEDIUM
     method: DeliveryMethod = DeliveryMethod.NOT_SPECIFIED
@@ -43,7 +44,7 @@ class QualityOfService(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class PushMessage(msgspec.Struct, frozen=True, gc=False):
-    """Deliver the content that comes along to these addresses."""
+    """The initiator's request to deliver the content that comes along to these addresses."""
 
     push_id: str
     addresses: tuple[str, ...]
@@ -53,7 +54,7 @@ class PushMessage(msgspec.Struct, frozen=True, gc=False):
     deliver_after: Micros | None = None
     source_reference: str | None = None
     notify_to: str | None = None
-    """Where to report the outcome; without it nobody wants to hear."""
+    """The URL for result notifications; None if the initiator wants none."""
     progress_notes: bool = False
     quality: QualityOfService | None = None
 
@@ -70,7 +71,7 @@ class ResponseResult(msgspec.Struct, frozen=True):
 
 
 class PushResponse(msgspec.Struct, frozen=True):
-    """Whether a push was accepted."""
+    """The gateway's answer whether a push was accepted."""
 
     push_id: str
     result: ResponseResult
@@ -81,7 +82,7 @@ class PushResponse(msgspec.Struct, frozen=True):
 
 
 class CancelMessage(msgspec.Struct, frozen=True):
-    """Take a push back, for these addresses or for all."""
+    """The initiator's request to cancel a push, for these addresses or for all."""
 
     push_id: str
     addresses: tuple[str, ...] = ()
@@ -94,7 +95,7 @@ class CancelResult(msgspec.Struct, frozen=True):
 
 
 class CancelResponse(msgspec.Struct, frozen=True):
-    """One result for each distinct outcome."""
+    """The gateway's answer to a cancellation, with one result for each distinct outcome."""
 
     push_id: str
     results: tuple[CancelResult, ...]
@@ -116,7 +117,8 @@ class ResultNotificationMessage(msgspec.Struct, frozen=True):
 
 
 class ResultNotificationResponse(msgspec.Struct, frozen=True):
-    """The initiator has the outcome. Some leave out which one."""
+    """The initiator's answer to a result notification. Some initiators leave out push-id and
+    address."""
 
     code: int
     push_id: str | None = None
@@ -125,7 +127,7 @@ class ResultNotificationResponse(msgspec.Struct, frozen=True):
 
 
 class StatusQueryMessage(msgspec.Struct, frozen=True):
-    """What became of a push, for these addresses or for all?"""
+    """The initiator's question what became of a push, for these addresses or for all."""
 
     push_id: str
     addresses: tuple[str, ...] = ()
@@ -141,14 +143,14 @@ class StatusQueryResult(msgspec.Struct, frozen=True):
 
 
 class StatusQueryResponse(msgspec.Struct, frozen=True):
-    """One result for each distinct outcome."""
+    """The gateway's answer to a status query, with one result for each distinct outcome."""
 
     push_id: str
     results: tuple[StatusQueryResult, ...]
 
 
 class CcqMessage(msgspec.Struct, frozen=True):
-    """What can this client do?"""
+    """The initiator's question what a client can do (client capability query)."""
 
     address: str
     query_id: str | None = None
@@ -156,7 +158,8 @@ class CcqMessage(msgspec.Struct, frozen=True):
 
 
 class CcqResponse(msgspec.Struct, frozen=True):
-    """The capabilities themselves come along as a second entity."""
+    """The gateway's answer to a capability query; the capabilities themselves are a second
+    entity."""
 
     address: str
     code: int
@@ -165,7 +168,7 @@ class CcqResponse(msgspec.Struct, frozen=True):
 
 
 class BadMessageResponse(msgspec.Struct, frozen=True):
-    """What was sent could not be understood."""
+    """The answer to a request that could not be understood."""
 
     code: int
     desc: str | None = None

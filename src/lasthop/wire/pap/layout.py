@@ -1,4 +1,4 @@
-"""How the values of `documents` are laid out in XML; reader and writer both follow this table.
+"""The layout of the values of `documents` in XML, as a table that reader and writer both follow.
 
 What a document may contain is decided by its document type. The table adds where each attribute and
 child goes, and the rules of PAP that a document type cannot express: times, codes, identifiers.
@@ -19,29 +19,29 @@ from lasthop.wire.pap.times import format_time, format_time_up, parse_time
 from lasthop.wire.pap.versions import Version
 
 MAX_IDENTIFIER = 512
-"""Characters of a push-id and its like. They are kept for ever, to refuse a second use; URLs and
-mail-like identifiers that initiators make are below a hundred."""
+"""The most characters of a push-id and other identifiers. They are kept for ever, to refuse a
+second use; the URLs and mail-like identifiers that initiators make are below a hundred."""
 
 MAX_TEXT = 4096
-"""Characters of a description, a URL or a name: more than any person or log line wants, and as much
-as common HTTP servers take for a URL."""
+"""The most characters of a description, a URL or a name: more than any person or log line needs,
+and as much as common HTTP servers accept for a URL."""
 
 
 class PapAttribute(NamedTuple):
     field: str
     name: str
     read: Callable[[str], object]
-    """Raises ValueError with what was expected."""
+    """Parses the attribute's text; raises ValueError with what was expected."""
     write: Callable[[Any], str]
     default: object = None
-    """Not written; what an absent attribute means."""
+    """The value that an absent attribute means; it is not written."""
     since: Version = Version.V1_0
 
 
 class PapChild(NamedTuple):
     field: str
     element: PapElement | None
-    """None for an address, which is held as its text."""
+    """The element of the child; None for an address, which is held as its text."""
     many: bool = False
 
 
@@ -66,7 +66,7 @@ METHODS_SINCE: dict[DeliveryMethod, Version] = {
     DeliveryMethod.ONESHOT: Version.V2_1,
     DeliveryMethod.CONFIRMED_WITH_RESPONSE: Version.V2_1,
 }
-"""Where not 1.0."""
+"""The version that introduced a delivery method, where it is not 1.0."""
 
 
 _CODE = re.compile(r"[1-9][0-9]{3}")
@@ -267,4 +267,4 @@ def _names() -> tuple[frozenset[str], frozenset[str]]:
 
 
 TAGS, ATTRIBUTES = _names()
-"""Every name that a document of PAP can have in it."""
+"""Every name of an element or attribute that a document of PAP can have."""

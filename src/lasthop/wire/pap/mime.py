@@ -1,4 +1,4 @@
-"""MIME headers as far as PAP's entities need them: lines to pairs, and parameters of a media
+"""MIME headers as far as PAP's entities need them: lines as pairs, and parameters of a media
 type."""
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from typing import NamedTuple
 from lasthop.errors import PapMalformed, TooLarge
 
 MAX_HEADER_BLOCK = 16 * 1024
-"""Octets of one entity's headers. HTTP servers stop at 8 to 64 KiB, and whatever is here goes over
-the air to a device in the end."""
+"""The most octets of one entity's headers. HTTP servers stop at 8 to 64 KiB, and all of them go
+over the air to a device in the end."""
 
 MAX_HEADERS = 64
-"""Lines of one entity's headers; a push has a dozen."""
+"""The most lines of one entity's headers; a push has a dozen."""
 
 MAX_PARAMETERS = 16
-"""Of one media type; multipart/related has five."""
+"""The most parameters of one media type; multipart/related has five."""
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -33,20 +33,21 @@ _SPACE = re.compile(r"[; \t]*")
 
 
 class MediaType(NamedTuple):
-    """`multipart/related; boundary=x`: the type in lower case and its parameters."""
+    """A media type such as `multipart/related; boundary=x`: the type in lower case and its
+    parameters."""
 
     essence: str
     parameters: dict[str, str]
 
 
 MAX_REMEMBERED = 200
-"""Characters. Nearly all media types, addresses and headers of an entity are shorter, and come
-again and again."""
+"""The most characters of a text whose parsed form is cached. Nearly all media types, addresses and
+headers of an entity are shorter, and recur."""
 
 
 def parse_media_type(text: str) -> MediaType:
-    """Read a Content-Type. Quoted or not, blanks around signs, stray semicolons: all are read. The
-    answer may be shared: nobody changes it."""
+    """Parse a Content-Type, with or without quotes, with blanks around signs and stray semicolons;
+    raise PapMalformed or TooLarge. The result may be shared and must not be changed."""
     return _remembered(text) if len(text) <= MAX_REMEMBERED else _parse_media_type(text)
 
 
@@ -65,7 +66,7 @@ def _parse_media_type(text: str) -> MediaType:
         name, quoted, plain = parameter.groups()
         if quoted is not None:
             plain = re.sub(r"\\(.)", r"\1", quoted) if "\\" in quoted else quoted
-        # Of two with one name the first counts, as browsers have it.
+        # Of two parameters with one name the first counts, as in browsers.
         parameters.setdefault(name.lower(), plain.rstrip(" \t"))
         if len(parameters) > MAX_PARAMETERS:
             raise TooLarge("a media type has too many parameters", limit=MAX_PARAMETERS)
@@ -77,9 +78,10 @@ def _parse_media_type(text: str) -> MediaType:
 
 
 def parse_headers(block: bytes) -> Headers:
-    """Read the lines before an entity's empty line; continued lines are joined.
+    """Parse the lines before an entity's empty line; continued lines are joined. Raise PapMalformed
+    or TooLarge.
 
-    Values are ASCII by the book. Others are read as UTF-8 if they can be, else as Latin-1.
+    Values should be ASCII. Others are read as UTF-8 if possible, else as Latin-1.
     """
     return _remembered_headers(block) if len(block) <= MAX_REMEMBERED else _parse_headers(block)
 
@@ -115,7 +117,7 @@ def _parse_headers(block: bytes) -> Headers:
 
 
 def header(headers: Headers, name: str) -> str | None:
-    """The first value of a header, its name in lower case."""
+    """Return the first value of a header, given its name in lower case; None if there is none."""
     for found, value in headers:
         if found.lower() == name:
             return value
@@ -123,7 +125,7 @@ def header(headers: Headers, name: str) -> str | None:
 
 
 def format_headers(headers: Headers) -> bytes:
-    """Write headers, each with its line end; `ValueError` for what would not be one header."""
+    """Format headers, each with its line end; raise ValueError for what would not be one header."""
     out = []
     for name, value in headers:
         if _TOKEN.fullmatch(name) is None:
@@ -135,5 +137,5 @@ def format_headers(headers: Headers) -> bytes:
 
 
 def quote(text: str) -> str:
-    """A parameter's value in quotes."""
+    """Put the value of a parameter in quotation marks."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,7 +1,7 @@
-"""multipart/related, in which PAP packs a control entity with what belongs to it.
+"""multipart/related, in which PAP packs a control entity with the entities that belong to it.
 
 Read as initiators really send it: any line ends, text before the first and after the last boundary,
-quoted boundaries, a missing `start`, any transfer encoding. Written as RFC 2046 and 2387 have it.
+quoted boundaries, a missing `start`, any transfer encoding. Written as RFC 2046 and 2387 prescribe.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from lasthop.wire.pap.mime import (
 )
 
 MAX_PARTS = 8
-"""PAP packs two or three entities. A few more are read, so that the error can say what is wrong
-with them instead of calling the message broken."""
+"""The most entities that are read. PAP packs two or three; a few more are read, so that the error
+can say what is wrong with them."""
 
 MAX_BODY = 8 * 1024 * 1024
-"""Octets of a whole submission, unless the caller has another limit: many times what any device of
-this kind takes in one message."""
+"""The most octets of a whole submission, unless the caller has another limit: many times what any
+device of this kind accepts in one message."""
 
 MAX_BOUNDARY = 200
-"""RFC 2046 says 70, and some libraries make longer ones."""
+"""The most characters of a boundary: RFC 2046 says 70, and some libraries make longer ones."""
 
 MAX_PADDING = 80
-"""Blanks after a boundary, which some gateways of mail leave behind. More is content."""
+"""The most blanks after a boundary, which some mail gateways add. A line with more is content."""
 
 MAX_LOOKALIKES = 1000
-"""Lines that begin like the boundary and are none. An entity that was not made to have them has a
-handful, of an inner multipart; each costs a look."""
+"""The most lines that begin like the boundary and are none. An ordinary entity has a handful, of an
+inner multipart; each costs a look."""
 
 _BOUNDARY = re.compile(r"[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]")
 _UNENCODED = frozenset({"", "7bit", "8bit", "binary", "identity"})
@@ -58,12 +58,13 @@ class Entity(msgspec.Struct, frozen=True, gc=False):
 
 
 def read_related(content_type: str, body: bytes, *, limit: int = MAX_BODY) -> tuple[Entity, ...]:
-    """The entities of a multipart/related body, the root (RFC 2387) first."""
+    """Return the entities of a multipart/related body, the root (RFC 2387) first; raise
+    PapMalformed or TooLarge."""
     return unpack(parse_media_type(content_type), body, limit=limit)
 
 
 def unpack(media: MediaType, body: bytes, *, limit: int = MAX_BODY) -> tuple[Entity, ...]:
-    """`read_related` for a media type that was read already."""
+    """Do the same as `read_related` for a media type that was parsed already."""
     if media.essence != "multipart/related":
         raise PapMalformed("not multipart/related", content_type=media.essence[:80])
     if len(body) > limit:
@@ -88,7 +89,7 @@ def boundary_of(media: MediaType) -> bytes:
 
 
 def split(body: bytes, boundary: bytes) -> list[bytes]:
-    """Cut a body at its boundary; `PapMalformed` if the last one is missing.
+    """Cut a body at its boundary; raise PapMalformed if the last one is missing, or TooLarge.
 
     A delimiter is a line of its own (RFC 2046, 5.1.1), with blanks after it allowed. The line end
     before it belongs to it.
@@ -128,13 +129,13 @@ def split(body: bytes, boundary: bytes) -> list[bytes]:
 
 
 def _next(body: bytes, mark: bytes, start: int) -> int:
-    """Where the next line that begins with the mark begins, or -1."""
+    """Return where the next line that begins with the mark begins, or -1."""
     found = body.find(b"\n" + mark, start)
     return found + 1 if found >= 0 else -1
 
 
 def _content_end(body: bytes, start: int, at: int) -> int:
-    """Where the content ends whose delimiter begins at `at`."""
+    """Return where the content ends whose delimiter begins at `at`."""
     end = at - 1
     if end > start and body[end - 1 : end] == b"\r":
         end -= 1
@@ -142,7 +143,7 @@ def _content_end(body: bytes, start: int, at: int) -> int:
 
 
 def read_entity(part: bytes) -> Entity:
-    """Headers, an empty line, a body."""
+    """Parse an entity: headers, an empty line, a body; raise PapMalformed or TooLarge."""
     if part.startswith((b"\r\n", b"\n")):
         return Entity((), part[part.index(b"\n") + 1 :])
     strict = part.find(b"\r\n\r\n", 0, MAX_HEADER_BLOCK + 4)
@@ -154,7 +155,7 @@ def read_entity(part: bytes) -> Entity:
     elif len(part) > MAX_HEADER_BLOCK:
         raise TooLarge("the headers of an entity are too large", limit=MAX_HEADER_BLOCK)
     else:
-        # Headers alone, or headers and the line end that ends them: an empty body.
+        # Headers alone, or headers and their line end: an empty body.
         block, body = part.removesuffix(b"\n").removesuffix(b"\r"), b""
     headers = parse_headers(block) if block else ()
     encoding = header(headers, "content-transfer-encoding")
@@ -181,7 +182,7 @@ def _decode(body: bytes, encoding: str) -> bytes:
 def write_related(
     entities: tuple[Entity, ...], *, boundary: str | None = None
 ) -> tuple[str, bytes]:
-    """Pack entities, the root first: a Content-Type and a body.
+    """Pack entities, the root first; return the Content-Type and the body. Raise ValueError.
 
     The root's own type becomes the `type` parameter that RFC 2387 requires. Without a boundary one
     is made from the content, so that the same entities give the same octets.
@@ -208,7 +209,7 @@ def write_related(
 
 
 def make_boundary(entities: tuple[Entity, ...]) -> str:
-    """A boundary that does not occur in these entities."""
+    """Return a boundary that does not occur in these entities."""
     digest = blake2b(digest_size=12)
     for entity in entities:
         digest.update(entity.body)

@@ -1,7 +1,7 @@
-"""Many deliveries, one answer: what PAP reports for an address that stands for several devices,
-and what a replacement means for each address.
+"""Combines many deliveries into one answer: what PAP reports for an address that stands for several
+devices, and what a replacement means for each address.
 
-Both are tables. A state here is the word that PAP has for it; whoever keeps deliveries translates.
+Both are tables. States here are in PAP's words; the core translates its own.
 """
 
 from __future__ import annotations
@@ -25,40 +25,40 @@ class Audience(StrEnum):
     """What an address that stands for several devices means."""
 
     PERSON = "person"
-    """Any one device will do: a user is reached when one of their devices is."""
+    """Any one device is enough: a user is reached when one of their devices is."""
     EVERYONE = "everyone"
     """Each device counts: the outcome for a group is known when the last one is."""
 
 
 class PushReport(NamedTuple):
-    """What can be said about one delivery, or about all of one address."""
+    """The state of one delivery, or of all deliveries of one address."""
 
     state: MessageState
     code: int
     event_time: Micros | None = None
     method: DeliveryMethod | None = None
-    """As it was really delivered."""
+    """The delivery method that was really used; None if unknown."""
 
 
 PRECEDENCE: tuple[MessageState, ...] = (
     # One delivery that arrived outweighs any that did not.
     MessageState.DELIVERED,
-    # While one can still arrive, nothing is final.
+    # While one delivery can still arrive, nothing is final.
     MessageState.PENDING,
-    # A device has answered, though with no.
+    # A device has answered, although it refused.
     MessageState.ABORTED,
-    # A device may have it without our knowing.
+    # A device may have the push without our knowing.
     MessageState.TIMEOUT,
-    # Only devices that cannot have it are left. A cancellation is reported as successful exactly
-    # when the address then counts as cancelled, so it comes before the ways of failing unasked.
+    # Only devices that cannot have the push are left. A cancellation is reported as successful
+    # exactly when the address then counts as cancelled, so it comes before the other failures.
     MessageState.CANCELLED,
     MessageState.EXPIRED,
     MessageState.UNDELIVERABLE,
     MessageState.REJECTED,
     MessageState.UNKNOWN,
 )
-"""The state of an address is the first of these that one of its deliveries has. For a group,
-`pending` comes before `delivered`."""
+"""The order of states: that of an address is the first of these that one of its deliveries has. For
+a group, `pending` comes before `delivered`."""
 
 _FOR_GROUPS = (MessageState.PENDING, MessageState.DELIVERED, *PRECEDENCE[2:])
 _RANKS: dict[Audience, dict[MessageState, int]] = {
@@ -68,12 +68,12 @@ _RANKS: dict[Audience, dict[MessageState, int]] = {
 
 
 def combine(deliveries: Iterable[PushReport], audience: Audience = Audience.PERSON) -> PushReport:
-    """One report for a (push-id, address).
+    """Return the one report for a push at an address.
 
-    Once final it stays so, whatever the remaining deliveries do: only `delivered` can come before
-    the last one has ended, and it outweighs all others. The report speaks of the delivery that
-    decided: the first that arrived at a person, otherwise the last that came to the state. An
-    address without any delivery is undeliverable, for nobody was there.
+    A final report stays final, whatever the remaining deliveries do: only `delivered` can come
+    before the last one has ended, and it outweighs all others. The report is that of the deciding
+    delivery: the first that arrived at a person, otherwise the last that reached the state. An
+    address without any delivery is undeliverable, because no device was there.
     """
     best: PushReport | None = None
     for report in deliveries:
@@ -96,9 +96,10 @@ def _decides(new: PushReport, old: PushReport, audience: Audience) -> bool:
 
 
 def report(state: str, *, code: int | None = None, event_time: Micros | None = None) -> PushReport:
-    """A report on a state by its word, with the state's usual code if no better one is known.
+    """Return a report for a state by its name, with the state's usual code if no better one is
+    known.
 
-    A code that cannot stand with the state is replaced as well.
+    A code that cannot occur with the state is replaced as well.
     """
     found = MessageState(state)
     facts = STATES[found]
@@ -106,8 +107,8 @@ def report(state: str, *, code: int | None = None, event_time: Micros | None = N
 
 
 def status_results(reports: Iterable[tuple[str, PushReport]]) -> tuple[StatusQueryResult, ...]:
-    """Reports by address as the results of a status query: one for each distinct outcome, in the
-    order of their first addresses."""
+    """Return reports by address as the results of a status query: one for each distinct outcome, in
+    the order of their first addresses."""
     return tuple(
         StatusQueryResult(
             found.state,
@@ -122,7 +123,8 @@ def status_results(reports: Iterable[tuple[str, PushReport]]) -> tuple[StatusQue
 
 
 def cancel_results(answers: Iterable[tuple[str, int]]) -> tuple[CancelResult, ...]:
-    """Codes by address as the results of a cancellation, likewise."""
+    """Return codes by address as the results of a cancellation: one for each distinct code, in the
+    order of their first addresses."""
     return tuple(
         CancelResult(code, CODES[code].name if code in CODES else None, addresses)
         for code, addresses in _by_outcome(answers)
@@ -130,10 +132,11 @@ def cancel_results(answers: Iterable[tuple[str, int]]) -> tuple[CancelResult, ..
 
 
 def cancel_code(after: PushReport) -> int:
-    """The answer to a cancellation, from what is reported of the address after it was tried.
+    """Return the code of a cancellation, from the report of the address after the attempt.
 
-    It succeeded exactly if the address now counts as cancelled. Whatever was on its way, or had
-    ended otherwise, was too late to take back; a push or address that is not known says so.
+    A cancellation succeeded exactly if the address now counts as cancelled. A push that was on its
+    way, or had ended otherwise, could not be cancelled any more; an unknown push or address has its
+    own code.
     """
     if after.state is MessageState.CANCELLED:
         return 1000
@@ -151,19 +154,20 @@ def _by_outcome(pairs: Iterable[tuple[str, _Outcome]]) -> list[tuple[_Outcome, t
 
 
 RELEASED = "released"
-"""Pending in the words of PAP, but already on its way: it can no longer be taken back."""
+"""The state of a delivery that is pending in PAP's words, but already sent: it can no longer be
+cancelled."""
 
 ABSENT = "absent"
-"""The old push was not for this address."""
+"""The state at an address that the old push was not for."""
 
 
 class Replacement(NamedTuple):
     """What a replacing push does at one address."""
 
     take_back: bool
-    """The old message is withdrawn and reported as cancelled."""
+    """Whether the old message is withdrawn and reported as cancelled."""
     send: bool
-    """The new message is sent."""
+    """Whether the new message is sent to this address."""
 
 
 _SWAP, _ADD, _NOTHING = Replacement(True, True), Replacement(False, True), Replacement(False, False)
@@ -174,8 +178,10 @@ REPLACEMENT: dict[tuple[ReplaceMethod, str], Replacement] = {
     (ReplaceMethod.PENDING_ONLY, MessageState.PENDING): _SWAP,
     # The new message follows the old one.
     **{(ReplaceMethod.ALL, state): _ADD for state in (*_GONE, RELEASED, ABSENT)},
-    # Whoever has the old message, or will have it, or was never meant to, is left alone.
+    # Addresses that have or will have the old message, or never were among its addresses, are left
+    # alone.
     **{(ReplaceMethod.PENDING_ONLY, state): _NOTHING for state in (*_GONE, RELEASED, ABSENT)},
 }
-"""For each address of the *new* push: by method, and by what had become of the old push there at
-the commit that decides. Within an address of several devices the table holds for each device."""
+"""What to do at each address of the *new* push: by method, and by the state of the old push there
+at the commit that decides. Within an address of several devices the table applies to each
+device."""

@@ -1,8 +1,9 @@
-"""Push-messages as nearly all initiators write them, read in one go.
+"""Reads push-messages as nearly all initiators write them, in one pass.
 
-A document is plain if it is short, in ASCII, with a prolog that was seen before, double quotes,
-and values without references, tabs or line ends. What is not plain, or has any fault, is left to
-`reader`, which takes everything and can say what is wrong: whatever is read here, it reads alike.
+A document is plain if it is short, in ASCII, with a prolog that was seen before, double quotes, and
+values without references, tabs or line ends. A document that is not plain, or has any fault, is
+left to `reader`, which accepts everything and can say what is wrong; for a plain document both give
+the same value.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from lasthop.wire.pap.validity import rules_of
 from lasthop.wire.pap.versions import UNDECLARED, VERSIONS, Version
 
 MAX_PLAIN = 4096
-"""Octets of a plain document: enough for a push to some thirty addresses, and little enough that no
-other limit of the reader can be reached."""
+"""The most octets of a plain document: enough for a push to some thirty addresses, and so few that
+no other limit of the reader can be reached."""
 
 MAX_PROLOG = 400
-"""Octets of a prolog that is remembered; a declaration and a DOCTYPE have some 150."""
+"""The most octets of a prolog that is remembered; a declaration and a DOCTYPE have some 150."""
 
 PROLOGS = 256
-"""Prologs that are remembered: an initiator has one."""
+"""The most prologs that are remembered: an initiator has one."""
 
 _VALUE = r"[ !#-%'-;=-~]*+"
 _ATTRIBUTES = f'(?:{BLANK}++[a-z\\-]++="{_VALUE}")*+'
@@ -41,14 +42,15 @@ _ADDRESS = re.compile(f'="({_VALUE})"')
 
 
 class _VersionTable(NamedTuple):
-    """What the elements of one version can have."""
+    """The attributes that the elements of one version can have."""
 
     push: dict[str, tuple[PapAttribute, frozenset[str]]]
     quality: dict[str, tuple[PapAttribute, frozenset[str]]]
 
 
 class Prologs:
-    """What documents began with: the octets before their root element, as `reader` read them."""
+    """The prologs of earlier documents: the octets before their root element, with what `reader`
+    made of them."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[bytes, str | None], tuple[Version, tuple[str, ...]]] = {}
@@ -59,8 +61,8 @@ class Prologs:
     def note(self, data: bytes, charset: str | None, encoding: str, prolog: Prolog) -> None:
         """Remember a prolog, if the same octets always mean the same.
 
-        They do where the root element is the first thing that looks like one: nothing behind it
-        has been looked at.
+        They do if the root element is the first thing that looks like one: then nothing behind it
+        was examined.
         """
         at = prolog.root
         if (
@@ -77,7 +79,7 @@ class Prologs:
             self._known[data[:at], charset] = version, prolog.supported
 
     def read(self, data: bytes, charset: str | None) -> Document | None:
-        """The push-message in `data`, if it is plain."""
+        """Return the push-message in `data` if it is plain; otherwise None."""
         if len(data) > MAX_PLAIN or not data.isascii():
             return None
         at = data.find(b"<pap")
@@ -118,7 +120,8 @@ def _document(
 def _values(
     text: str, known: dict[str, tuple[PapAttribute, frozenset[str]]]
 ) -> dict[str, Any] | None:
-    """The fields in the attributes of an element; none if any attribute is not as it should be."""
+    """Parse the attributes of an element as fields; None if any attribute is not as it should
+    be."""
     values: dict[str, Any] = {}
     for name, value in _PAIR.findall(text):
         entry = known.get(name)
@@ -136,7 +139,7 @@ def _values(
 
 @lru_cache(maxsize=256)
 def _quality(text: str, version: Version) -> QualityOfService | None:
-    """Most pushes of an initiator want the same."""
+    """Parse a quality of service, cached because most pushes of an initiator have the same."""
     values = _values(text, _table(version).quality)
     return None if values is None else QualityOfService(**values)
 

@@ -1,8 +1,8 @@
-"""The outside of a control entity: its characters, and what comes before the root element.
+"""The encoding of a control entity, and what comes before its root element.
 
-The DOCTYPE is read here and never handed on, so that nothing declared in a document can have an
-effect: no entities, no defaults, no fetching. What is wanted from it are two things, the version of
-PAP and the versions that the sender understands.
+The DOCTYPE is read here and never passed on, so that nothing declared in a document can have an
+effect: no entities, no defaults, no fetching. Two things are taken from it: the version of PAP and
+the versions that the sender understands.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ CHARSETS: dict[str, str] = {
     "utf-16le": "utf-16-le",
     "utf-16be": "utf-16-be",
 }
-"""What we read, by the names that initiators use. XML requires UTF-8 and UTF-16 only; Python knows
-a hundred more, some of which were made to smuggle markup."""
+"""The character sets that are read, by the names that initiators use. XML requires UTF-8 and UTF-16
+only; Python knows a hundred more, some of which can be used to smuggle markup."""
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -40,8 +40,8 @@ BLANK = "[ \t\r\n]"
 COMMENT = "<!--[^-]*+(?:-[^-]++)*+-->"
 INSTRUCTION = r"<\?[^?]*+(?:\?(?!>)[^?]*+)*+\?>"
 MISC = re.compile(f"(?:{BLANK}++|{COMMENT}|{INSTRUCTION})*+")
-"""What may stand anywhere between elements and means nothing. Quantifiers are possessive: time
-grows with the length and no faster."""
+"""What may occur anywhere between elements and means nothing. Quantifiers are possessive: the time
+is proportional to the length."""
 
 _DOCTYPE = re.compile(
     rf"""<!DOCTYPE{BLANK}++([^ \t\r\n>\["']++)
@@ -58,14 +58,14 @@ _OFFERED = re.compile(
 
 class Prolog(NamedTuple):
     version: str | None
-    """As declared, known to us or not; None if the document shows no number."""
+    """The version as declared, known to us or not; None if the document shows no number."""
     supported: tuple[str, ...]
     root: int
-    """Where the root element begins."""
+    """The position where the root element begins."""
 
 
 def decode(data: bytes, encoding: str) -> str:
-    """The characters of an entity."""
+    """Decode the characters of an entity; raise PapMalformed."""
     try:
         return data.decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
@@ -75,12 +75,12 @@ def decode(data: bytes, encoding: str) -> str:
 
 
 def encoding_of(data: bytes, charset: str | None = None) -> str:
-    """The encoding of an entity: by its byte order mark, else by the charset of its MIME header,
-    else by its XML declaration, else UTF-8 (RFC 7303, section 3)."""
+    """Return the encoding of an entity: by its byte order mark, else by the charset of its MIME
+    header, else by its XML declaration, else UTF-8 (RFC 7303, section 3). Raise PapMalformed."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return encoding
-    # Without a mark, the first character of any document shows the width and order of the rest.
+    # Without a mark, the first character of a document shows the width and order of the rest.
     wide = {b"<\0": "utf-16-le", b"\0<": "utf-16-be"}.get(data[:2])
     if wide:
         return wide
@@ -94,7 +94,8 @@ def encoding_of(data: bytes, charset: str | None = None) -> str:
 
 
 def read_prolog(text: str) -> Prolog:
-    """Read up to the root element. A document that declares anything of its own is refused."""
+    """Parse up to the root element; raise PapInvalid for a document that declares anything of its
+    own."""
     at = _skip(text, 0)
     version: str | None = None
     supported: tuple[str, ...] = ()
@@ -121,7 +122,7 @@ def read_prolog(text: str) -> Prolog:
 
 
 def line_at(text: str, position: int) -> int:
-    """The line of a position, from 1."""
+    """Return the line of a position, from 1."""
     return text.count("\n", 0, position) + 1
 
 

@@ -1,13 +1,14 @@
-"""Control entities in: bytes to a `Document`, valid by the document type of its own version.
+"""Reads control entities: bytes become a `Document` that is valid by the document type of its
+version.
 
-A plain push-message is read by `plain`. All else takes three steps, each handing on less than it
-got. `prolog` takes off everything before the root element. `_screen` lets nothing pass but tags and
-attributes of PAP's vocabulary with harmless references. Then libxml2 parses what is left,
-`validity` holds it against its document type (5.1.1 of the PPG service: that decides), and `layout`
-says how it becomes a value.
+A plain push-message is read by `plain`. Everything else takes three steps, each passing on less
+than it got. `prolog` removes everything before the root element. `_screen` lets nothing pass but
+tags and attributes of PAP's vocabulary with harmless references. Then libxml2 parses what is left,
+`validity` checks it against its document type (5.1.1 of the PPG service: that decides), and
+`layout` says how it becomes a value.
 
-The screen is there for more than good error messages. libxml2 keeps every distinct name, and every
-distinct short run of blanks, for the life of the process; whoever sends new ones with each document
+The screen gives more than good error messages. libxml2 keeps every distinct name, and every
+distinct short run of blanks, for the life of the process; a sender of new ones with each document
 would fill the memory.
 """
 
@@ -35,15 +36,17 @@ from lasthop.wire.pap.validity import check_valid, line_of
 from lasthop.wire.pap.versions import UNDECLARED, VERSIONS, Version
 
 MAX_DOCUMENT = 1024 * 1024
-"""Octets of a control entity: as many addresses as are allowed fit, each with room to spare."""
+"""The most octets of a control entity: as many addresses as are allowed fit, each with room to
+spare."""
 
 MAX_TAGS = 2000
-"""A push to some two thousand phone numbers; larger audiences are what groups are for. To read an
-address and to look it up takes 13 microseconds, in which nobody else is served. A node costs
-libxml2 some 400 octets, so a document of nothing but small tags would grow a hundredfold."""
+"""The most tags of a control entity: a push to some two thousand phone numbers; use groups for
+larger audiences. Reading and looking up an address takes 13 microseconds, in which no other work is
+done. A node costs libxml2 some 400 octets, so a document of nothing but small tags would grow a
+hundredfold."""
 
 MAX_ATTRIBUTES = 16
-"""Of one element; a push-message, which has the most, has eight."""
+"""The most attributes of one element; a push-message, which has the most, has eight."""
 
 _REFERENCE = "&(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#x[0-9A-Fa-f]{1,6});"
 _DOUBLE = f'"[^"<&]*+(?:{_REFERENCE}[^"<&]*+)*+"'
@@ -56,7 +59,7 @@ _TAGS = re.compile(
     f"(?:<(?:(?:{_NAME})(?:{_ATTRIBUTE}){{0,{MAX_ATTRIBUTES}}}+{BLANK}*+/?|/(?:{_NAME}){BLANK}*+)>"
     f"{BLANK}*+)*+"
 )
-"""A run of tags that are what they should be."""
+"""A run of tags that PAP has, each with attributes that PAP has."""
 
 _PASSED_OVER = re.compile(f"(?:(?:{COMMENT}|{INSTRUCTION}){BLANK}*+)++")
 _BLANKS = re.compile(f">{BLANK}+<")
@@ -84,7 +87,7 @@ _PROLOGS = Prologs()
 def read_document(data: bytes, *, charset: str | None = None) -> Document:
     """Read a control entity; `charset` is that of its MIME header.
 
-    Raises a `PapError` or `TooLarge`. A document whose DOCTYPE shows no version is held against
+    Raises a `PapError` or `TooLarge`. A document whose DOCTYPE shows no version is checked against
     the newest that is in use.
     """
     plain = _PROLOGS.read(data, charset)
@@ -92,7 +95,7 @@ def read_document(data: bytes, *, charset: str | None = None) -> Document:
 
 
 def read_any_document(data: bytes, *, charset: str | None = None) -> Document:
-    """`read_document` for a document that need not be plain."""
+    """Do the same as `read_document` for a document that need not be plain."""
     if len(data) > MAX_DOCUMENT:
         raise TooLarge("a control entity is too large", limit=MAX_DOCUMENT)
     encoding = encoding_of(data, charset)
@@ -112,8 +115,8 @@ def read_any_document(data: bytes, *, charset: str | None = None) -> Document:
 
 
 def _screen(text: str, at: int) -> str:
-    """The document from its root element on, on its own lines, with comments, instructions and the
-    shape of blanks taken out."""
+    """Return the document from its root element on, with the same line numbers, without comments,
+    instructions and the exact form of blanks."""
     if text.count("<", at) > MAX_TAGS:
         raise TooLarge("a control entity has too many tags", limit=MAX_TAGS)
     kept = ["\n" * text.count("\n", 0, at)]
@@ -136,7 +139,7 @@ def _only_newlines(blanks: re.Match[str]) -> str:
 
 
 def _refuse(text: str, at: int) -> NoReturn:
-    """Say why the screen stopped here."""
+    """Raise the error that says why the screen stopped here."""
     line = line_at(text, at)
     if text[at] != "<":
         raise PapInvalid("text between the elements", line=line)
@@ -188,8 +191,9 @@ def _message(root: etree._Element, version: Version) -> PapMessage:
 
 
 def _check_answer(root: etree._Element) -> None:
-    """Some initiators answer a notification with nothing but a code. That is not valid, but they
-    have heard us, and to insist would only make us notify them again."""
+    """Check a resultnotification-response less strictly: some initiators answer with nothing but a
+    code. That is not valid, but shows that they have the notification, and an error would only
+    repeat it."""
     answer = root[0]
     if len(root) > 1 or len(answer) > 1 or any(c.tag != "address" or len(c) for c in answer):
         raise PapInvalid("a resultnotification-response holds one address", line=line_of(answer))
@@ -238,8 +242,8 @@ def _address(node: etree._Element) -> str:
 
 
 def _check_push(push: PushMessage, node: etree._Element) -> None:
-    """What no document type can say: a push whose times leave no moment for it can never be
-    delivered, so it is not accepted (5.1.1)."""
+    """Refuse a push whose times leave no moment to deliver it, which no document type can express
+    (5.1.1)."""
     after, before = push.deliver_after, push.deliver_before
     if after is not None and before is not None and after >= before:
         raise PapInvalid(

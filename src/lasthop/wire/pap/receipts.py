@@ -1,4 +1,4 @@
-"""The answer to a push that is accepted: within a second all of them are alike, but for the
+"""Writes the answer to an accepted push. Within a second all such answers are alike, except for the
 push-id."""
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from lasthop.wire.pap.writer import quoted, write_document
 ACCEPTED = 1001
 
 _PLACE = "\ue000"
-"""Stands for the push-id: a character of nobody's, which is written as it is."""
+"""A placeholder for the push-id: a character for private use, which is written unchanged."""
 
 
 def write_receipt(
     push_id: str, *, version: Version, product: str, sender: str, reply_time: Micros
 ) -> bytes:
-    """The same octets as `write_document` makes of the whole document."""
+    """Return the same octets as `write_document` makes of the whole document."""
     before, after = _around(version, product, sender, reply_time // SECOND)
     return before + quoted("push-id", push_id).encode() + after
 

@@ -1,4 +1,4 @@
-"""The document that answers a request which is refused as a whole."""
+"""Makes the document that answers a request which is refused as a whole."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from lasthop.wire.pap.layout import MAX_IDENTIFIER
 from lasthop.wire.pap.versions import SUPPORTED, UNDECLARED, answer_version
 
 MAX_FRAGMENT = 200
-"""Characters of the refused document that are sent back: enough to see which one it was."""
+"""The most characters of the refused document that are sent back: enough to recognise it."""
 
 _ASK = ": ask for the status of the push, or repeat the request, which cannot double it"
 
@@ -46,8 +46,8 @@ def refusal(
     """Answer an error with its own code, in the version of the request.
 
     A request that could be read is refused in the response that belongs to it. One that could not
-    is refused in a push-response if its push can still be named, and otherwise in a
-    badmessage-response with the beginning of what was `received`.
+    is refused in a push-response if its push-id is known, and otherwise in a badmessage-response
+    with the beginning of what was `received`.
     """
     code, said = error.pap_code, describe(error)
     if request is not None:
@@ -81,24 +81,24 @@ def _response(message: PapMessage, code: int, said: str, now: Micros | None) -> 
         case ResultNotificationMessage():
             return ResultNotificationResponse(code, message.push_id, message.address, said)
         case _:
-            # A response is no request, and nothing answers it.
+            # A response is no request, and is not answered.
             return None
 
 
 def describe(error: LasthopError) -> str:
-    """What a `desc` attribute says: one line that XML can carry. A fault of ours is not explained
-    to strangers."""
+    """Return the text for a `desc` attribute: one line that XML can carry. An internal error is not
+    explained to strangers."""
     if error.pap_code == 3000:
         return "internal error"
     said = str(error).translate(_UNPRINTABLE).encode("utf-8", "replace").decode()
     if isinstance(error, OutcomeOpen):
-        # A push-id is accepted once, and what is cancelled stays so.
+        # Repeating is safe: a push-id is accepted once, and a cancelled push stays cancelled.
         return said[: MAX_FRAGMENT - len(_ASK)] + _ASK
     return said[:MAX_FRAGMENT]
 
 
 def fragment(received: bytes) -> str:
-    """The beginning of what was received, in characters that XML can carry."""
-    # A character has at most four octets, so what is cut off is never looked at.
+    """Return the beginning of what was received, in characters that XML can carry."""
+    # A character has at most four octets, so octets beyond that need not be decoded.
     text = received[: MAX_FRAGMENT * 4].decode("utf-8", "replace")
     return text.translate(_UNPRINTABLE)[:MAX_FRAGMENT].strip()

@@ -24,7 +24,7 @@ from lasthop.wire.pap.reader import read_document
 from lasthop.wire.pap.writer import write_document
 
 XML_TYPES = frozenset({"application/xml", "text/xml"})
-"""Of the control entity. The second is wrong and common."""
+"""The media types of the control entity. The second is wrong and common."""
 
 CAPABILITY_TYPES = frozenset({"application/xml", "application/rdf+xml", "text/xml"})
 
@@ -37,18 +37,18 @@ _START_TAG = re.compile(rb"<([A-Za-z_][^\s/>]*)")
 
 
 class PapSubmission(msgspec.Struct, frozen=True, gc=False):
-    """What one HTTP body holds."""
+    """The content of one HTTP body."""
 
     document: Document
     content: Entity | None = None
-    """What is pushed, with its own headers; a client's answer; or a client's profile."""
+    """The pushed content with its own headers; or a client's answer; or a client's profile."""
     capabilities: Entity | None = None
-    """What the initiator assumes that the client can do (UAProf RDF)."""
+    """The capabilities that the initiator assumes of the client (UAProf RDF)."""
 
 
 def is_submission(content_type: str, body: bytes) -> bool:
-    """Whether this is what a push initiator sends, wherever it came in: XML with something that
-    belongs to it, or a document of PAP alone. It may be malformed all the same."""
+    """Whether a body is what a push initiator sends, wherever it came in: XML with entities that
+    belong to it, or a document of PAP alone. It may still be malformed."""
     try:
         media = parse_media_type(content_type)
     except (PapMalformed, TooLarge):
@@ -62,10 +62,10 @@ def is_submission(content_type: str, body: bytes) -> bool:
 def read_submission(
     content_type: str, body: bytes, *, headers: Headers = (), limit: int = MAX_BODY
 ) -> PapSubmission:
-    """Read the body of a PAP request or answer.
+    """Read the body of a PAP request or answer; raise a PapError or TooLarge.
 
     `headers` are those of the HTTP message: some initiators put X-Wap-Application-Id there, and it
-    is taken from there if the content has none.
+    is used if the content has none.
     """
     media = parse_media_type(content_type)
     if media.essence in XML_TYPES:
@@ -88,7 +88,7 @@ def read_submission(
 
 def _read_control(control: Entity) -> Document:
     if control.content_type is None:
-        # RFC 2046 would make this text/plain; an initiator that forgot it means XML.
+        # RFC 2046 would make this text/plain; an initiator that forgot the type means XML.
         return read_document(control.body)
     media = parse_media_type(control.content_type)
     if media.essence not in XML_TYPES:
@@ -97,7 +97,9 @@ def _read_control(control: Entity) -> Document:
 
 
 def _check_count(document: Document, count: int) -> None:
-    """A push needs its content; only a push has capabilities; and who has neither has no second."""
+    """Raise PapMalformed for a wrong number of entities: a push needs its content and may have
+    capabilities; notifications and capability answers may have a second entity; nothing else
+    has."""
     least, most = 1, 1
     if isinstance(document.message, PushMessage):
         least, most = 2, 3
@@ -129,7 +131,7 @@ def _check_capabilities(entity: Entity) -> None:
 
 
 def write_submission(submission: PapSubmission) -> tuple[str, bytes]:
-    """Write a request or answer: its Content-Type and body."""
+    """Return the Content-Type and body of a request or answer; raise PapError or ValueError."""
     document = submission.document
     others = [e for e in (submission.content, submission.capabilities) if e is not None]
     if submission.content is None and others:

@@ -15,7 +15,7 @@ LATEST: Micros = (date.max.toordinal() - _DAY_OF_1970 + 1) * DAY - SECOND
 
 
 def parse_time(text: str) -> Micros:
-    """Read a time; `ValueError` says what it should look like.
+    """Parse a time as microseconds since 1970; `ValueError` says what it should look like.
 
     There are no fractions, offsets or leap seconds. A lower-case `z` is read, since some
     documentation shows one, and never written.
@@ -35,12 +35,12 @@ def parse_time(text: str) -> Micros:
 
 
 def format_time(time: Micros) -> str:
-    """Write a time; what is below a second is dropped."""
+    """Format a time; fractions of a second are dropped."""
     return _format(time // SECOND)
 
 
 def format_time_up(time: Micros) -> str:
-    """Write a time that nothing may precede: rounded up to a full second, for
+    """Format a time that nothing may precede, rounded up to a full second, for
     deliver-after-timestamp."""
     return _format(-(-time // SECOND))
 

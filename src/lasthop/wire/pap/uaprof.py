@@ -1,5 +1,5 @@
-"""What a client can do, as a UAProf document: the answer to a capability query, and what an
-initiator assumes of the clients of a push.
+"""Client capabilities as a UAProf document: the answer to a capability query, and what an initiator
+assumes of the clients of a push.
 
 A device's capabilities are names and texts. Names of UAProf's vocabulary go where they belong,
 lists (separated by commas) as bags; every other name goes under a vocabulary of our own, so that
@@ -19,7 +19,7 @@ from lasthop.errors import PapMalformed, TooLarge
 CONTENT_TYPE = "application/rdf+xml; charset=UTF-8"
 
 MAX_PROFILE = 256 * 1024
-"""Octets of a profile; those of phones have some ten thousand."""
+"""The most octets of a profile; those of phones have some ten thousand."""
 
 MAX_ELEMENTS = 5_000
 MAX_DEPTH = 32
@@ -35,7 +35,7 @@ class Property(NamedTuple):
 
 
 def _of(component: str, *names: str) -> dict[str, Property]:
-    """A name with a star is a list."""
+    """Return properties of a component by name; a name with a star is a list."""
     return {name.rstrip("*"): Property(component, name.endswith("*")) for name in names}
 
 
@@ -99,11 +99,11 @@ PROPERTIES: dict[str, Property] = {
         "Push-MsgSize",
     ),
 }
-"""The names of UAProf that we know, and where each belongs."""
+"""The known names of UAProf, and the component of each."""
 
 
 def write_profile(capabilities: Mapping[str, str]) -> bytes:
-    """The capabilities of a client, in the order of the vocabulary."""
+    """Write the capabilities of a client as a UAProf document, in the order of the vocabulary."""
     components: dict[str, list[str]] = {}
     for name, known in PROPERTIES.items():
         if name in capabilities:
@@ -154,15 +154,16 @@ def _text(value: str) -> str:
 
 
 def _plain(value: str) -> str:
-    """Without the characters that XML does not have."""
+    """Return a text without the characters that XML does not have."""
     return "".join(c if c.isprintable() else " " for c in value)
 
 
 def read_profile(data: bytes) -> dict[str, tuple[str, ...]]:
-    """The properties of UAProf's vocabulary that a profile has, each with its values.
+    """Return the properties of UAProf's vocabulary that a profile has, each with its values; raise
+    PapMalformed or TooLarge.
 
-    Everything else in it is passed over. It is read with expat, which keeps no name for longer than
-    the document lasts, and without any document type.
+    Everything else in the profile is skipped. It is read with expat, which keeps no name for longer
+    than the document lasts, and without any document type.
     """
     if len(data) > MAX_PROFILE:
         raise TooLarge("a profile is too large", limit=MAX_PROFILE)
@@ -222,7 +223,7 @@ class _ProfileReader:
 def fits(assumed: Mapping[str, tuple[str, ...]], capabilities: Mapping[str, str]) -> bool:
     """Whether nothing that is known of a client contradicts what is assumed of it.
 
-    Of a list, what is assumed must be in it; of what nobody registered nothing is known.
+    Assumed values of a list must be in it; a property that is not registered contradicts nothing.
     """
     for name, values in assumed.items():
         known = capabilities.get(name)

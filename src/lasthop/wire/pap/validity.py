@@ -1,8 +1,8 @@
-"""Whether a document is valid by its document type, and if not, where it first is not.
+"""Checks that a document is valid by its document type, and if not, where the first fault is.
 
 The rules are taken from the files in `dtd`. libxml2 could apply them itself, but it reports every
-fault of a document, and one with ten thousand of them would hold up everybody else for a second.
-The tests check that both always agree.
+fault of a document, and one with ten thousand of them would block the gateway for a second. The
+tests check that both always agree.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _OCCURS = {"once": "", "opt": "?", "mult": "*", "plus": "+"}
 
 
 class ElementRule(NamedTuple):
-    """What one element may have."""
+    """The children and attributes that one element may have."""
 
     children: re.Pattern[str]
     """Matches the tags of the children, each with a comma after it."""
     model: str
-    """The same as the document type writes it."""
+    """The content model as the document type writes it."""
     attributes: dict[str, frozenset[str]]
-    """Allowed values by name; empty for any."""
+    """Allowed values by attribute; empty for any."""
     required: tuple[str, ...]
 
 
@@ -66,15 +66,15 @@ def _fault(node: etree._Element, rule: ElementRule) -> str | None:
 
 @cache
 def document_type(version: Version) -> etree.DTD:
-    """The document type of a version, from the files beside this one."""
+    """Return the document type of a version, from the files beside this one."""
     with (resources.files(__package__) / "dtd" / f"pap_{version}.dtd").open("rb") as file:
         return etree.DTD(file)
 
 
 @cache
 def rules_of(version: Version) -> dict[str, ElementRule]:
-    """The rules of a document type, by element."""
-    # The stubs of lxml do not know that a document type can be looked into.
+    """Return the rules of a document type, by element."""
+    # The stubs of lxml do not know that a document type can be examined.
     declared: Any = document_type(version)
     return {element.name: _rule(element) for element in declared.iterelements()}
 
@@ -92,7 +92,7 @@ def _rule(element: Any) -> ElementRule:
 
 
 def _content(content: Any) -> tuple[str, str]:
-    """A content model as a regular expression and as text."""
+    """Return a content model as a regular expression and as text."""
     occurs = _OCCURS[content.occur]
     if content.type == "element":
         return f"(?:{content.name},){occurs}", f"{content.name}{occurs}"

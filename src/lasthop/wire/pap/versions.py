@@ -1,4 +1,4 @@
-"""Versions of PAP: how a document shows its own, and which one an answer is written in."""
+"""Versions of PAP: how a document shows its own, and in which one an answer is written."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Version(StrEnum):
-    """The versions we read and write; members are in ascending order."""
+    """The versions of PAP that are read and written, in ascending order."""
 
     V1_0 = "1.0"
     V2_0 = "2.0"
@@ -29,14 +29,15 @@ SYSTEM_IDS: dict[Version, str] = {
     Version.V2_1: "http://www.openmobilealliance.org/tech/DTD/pap_2.1.dtd",
     Version.V2_2: "http://www.openmobilealliance.org/tech/DTD/pap_2.2.dtd",
 }
-"""What we write. Initiators spell these in many ways, so reading looks at the number only."""
+"""The identifiers that are written. Initiators spell them in many ways, so reading looks at the
+number only."""
 
 UNDECLARED = Version.V2_1
-"""For a document without a number: the newest version that has been seen in use. Its document type
-admits everything of the earlier ones."""
+"""The version of a document without a number: the newest that is in use. Its document type admits
+everything of the earlier ones."""
 
 SUPPORTED: tuple[str, ...] = tuple(reversed(VERSIONS))
-"""What we say in `supported-versions`, the best first."""
+"""The versions named in our `supported-versions`, the best first."""
 
 _IN_PUBLIC_ID = re.compile(r"PAP[ \t\r\n]+([0-9]{1,4}\.[0-9]{1,4})", re.IGNORECASE)
 _IN_SYSTEM_ID = re.compile(r"pap[_-]?([0-9]{1,4}\.[0-9]{1,4})", re.IGNORECASE)
@@ -44,12 +45,12 @@ _UNNUMBERED = re.compile(r"DTD[ \t\r\n]+PAP[ \t\r\n]*//", re.IGNORECASE)
 _PATTERN = re.compile(r"[0-9]{1,4}\.(?:[0-9]{1,4}|\*)")
 
 MAX_PATTERNS = 16
-"""Of one `supported-versions`; four versions of PAP exist and nothing after the sixteenth can
-matter."""
+"""The most entries of one `supported-versions`; four versions of PAP exist, and nothing after the
+sixteenth entry can matter."""
 
 
 def declared_version(public_id: str | None, system_id: str | None) -> str | None:
-    """The version number that a DOCTYPE shows, whether we know it or not.
+    """Return the version number that a DOCTYPE shows, whether it is known or not; None without one.
 
     The public identifier wins where both have a number. Its first form had none and meant 1.0.
     """
@@ -63,7 +64,7 @@ def declared_version(public_id: str | None, system_id: str | None) -> str | None
 
 
 def parse_supported(text: str) -> tuple[str, ...]:
-    """The entries of `supported-versions="2.1,2.0,1.*"`; what is no version is passed over.
+    """Return the entries of `supported-versions="2.1,2.0,1.*"`; what is no version is skipped.
 
     >>> parse_supported("2.1, 1.*, new")
     ('2.1', '1.*')
@@ -78,10 +79,10 @@ def is_supported(version: str, patterns: tuple[str, ...]) -> bool:
 
 
 def answer_version(asked: str, patterns: tuple[str, ...] = ()) -> Version:
-    """The version to answer a document in.
+    """Return the version in which to answer a document.
 
-    A sender understands what it wrote itself, so its own version comes first. If we do not have
-    that one, the answer (a refusal with code 3002) is in our best version that its
+    A sender understands what it wrote itself, so its own version comes first. If that one is
+    unknown here, the answer (a refusal with code 3002) is in our best version that its
     `supported-versions` names; failing that, in our nearest version below its own.
     """
     if asked in VERSIONS:

@@ -1,7 +1,7 @@
-"""Control entities out: a `Document` to bytes, the same bytes for the same value.
+"""Writes control entities: a `Document` becomes bytes, the same bytes for the same value.
 
 There is one way to write everything: UTF-8, double quotes, attributes in the order of `layout`,
-nothing that has its default value. A value that its version has no words for is refused.
+nothing that has its default value. A value that its version cannot express is refused.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ESCAPES = {
     "<": "&lt;",
     ">": "&gt;",
     '"': "&quot;",
-    # Bare, these three would be read as a space.
+    # Unescaped, these three would be read as a space (XML 1.0, 3.3.3).
     "\t": "&#9;",
     "\n": "&#10;",
     "\r": "&#13;",
@@ -36,7 +36,7 @@ _PATTERNS = re.compile(r"[0-9.*,]*")
 
 
 def write_document(document: Document) -> bytes:
-    """Write a control entity; `PapInvalid` if there is no valid way to."""
+    """Write a control entity; raise `PapInvalid` if there is no valid form."""
     version = document.version
     out = [
         '<?xml version="1.0" encoding="UTF-8"?>\n',
@@ -45,7 +45,7 @@ def write_document(document: Document) -> bytes:
     offered = ",".join(document.supported)
     if _PATTERNS.fullmatch(offered) is None:
         raise PapInvalid("a supported version has digits, a dot and stars", versions=offered[:80])
-    # Versions are negotiated since 2.0; an initiator of 1.0 has no use for the instruction.
+    # Versions are negotiated since 2.0; an initiator of 1.0 does not know the instruction.
     if offered and version is not Version.V1_0:
         out.append(f' [<?wap-pap-ver supported-versions="{offered}"?>]')
     out.append(">\n<pap")
@@ -105,7 +105,8 @@ def _write(value: Any, element: PapElement, version: Version, out: list[str]) ->
 
 
 def quoted(name: str, text: str) -> str:
-    """The value of an attribute as it stands between its quotation marks."""
+    """Return the value of an attribute as it is written between its quotation marks; raise
+    PapInvalid."""
     if len(text) > MAX_TEXT:
         raise PapInvalid(f"{name}: a text has at most {MAX_TEXT} characters")
     if _NOT_XML.search(text):

@@ -1,6 +1,6 @@
 """Address records: where to reach a peer, in a session initiation request or a redirection.
 
-An octet says what is there (0x80 a bearer, 0x40 a port) and how long the address is.
+The first octet says which parts follow (0x80 a bearer, 0x40 a port) and how long the address is.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ MAX_LENGTH = 0x3F
 
 
 class Address(msgspec.Struct, frozen=True):
-    """A contact point."""
+    """A contact point: an address, with a port and a bearer if they are given."""
 
     address: bytes
-    """4 octets of IPv4, 16 of IPv6, or what the bearer has."""
+    """The address: 4 octets of IPv4, 16 of IPv6, or what the bearer uses."""
     port: int | None = None
     bearer: int | None = None
     """A bearer type of the Wireless Datagram Protocol."""
@@ -45,7 +45,7 @@ def encode_addresses(addresses: Iterable[Address]) -> bytes:
 
 
 def decode_addresses(cursor: Cursor) -> tuple[Address, ...]:
-    """Reads up to the end of the cursor; raises Malformed."""
+    """Decode the address records up to the end of the cursor; raise Malformed."""
     found = []
     while cursor.left:
         flags = cursor.octet()

@@ -1,4 +1,4 @@
-"""To which application on a device a push goes: X-Wap-Application-Id.
+"""The application on a device that a push goes to: X-Wap-Application-Id.
 
 A publisher writes a URI, a number, or both; over the air a registered URI is always a number. The
 rules are those of the Push Proxy Gateway service specification, 5.1.2.1.2.
@@ -13,13 +13,13 @@ from lasthop.errors import Malformed
 from lasthop.wire.wsp.registry import APPLICATIONS, CODES
 
 WML_UA = 2
-"""The WML user agent, which is the default application."""
+"""The number of the WML user agent, which is the default application."""
 
 PUSH_SIA = 1
-"""The session initiation application."""
+"""The number of the session initiation application."""
 
 Application = int | str
-"""A number, or a URI that has none."""
+"""An application: its number, or a URI that has none."""
 
 _NUMBER = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]+")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[\x21-\x7e]+")
@@ -29,7 +29,7 @@ _PREFIX = "x-wap-application:"
 
 @lru_cache(maxsize=1024)
 def parse_application(text: str) -> Application:
-    """What goes over the air for the value of a header.
+    """Return the application, as it goes over the air, for the value of a header; raise Malformed.
 
     >>> parse_application("x-wap-application:wml.ua;app-encoding=99")
     2
@@ -42,16 +42,17 @@ def parse_application(text: str) -> Application:
         raise Malformed("not a number of an application", value=text)
     name = _absolute(uri)
     if name.lower() in CODES:
-        return CODES[name.lower()]  # registered: its number replaces any other
+        return CODES[name.lower()]  # Registered: its number replaces any other.
     if number is not None:
-        return _number(number)  # not registered: the number replaces the URI
+        return _number(number)  # Not registered: the number replaces the URI.
     if _URI.fullmatch(name) is None:
         raise Malformed("not an application identifier", value=text)
     return name
 
 
 def _split(text: str) -> tuple[str, str | None]:
-    """The URI, which may hold semicolons itself, and the number behind `app-encoding`."""
+    """Split a value into the URI, which may hold semicolons itself, and the number behind
+    `app-encoding`."""
     uri, _, option = text.rpartition(";")
     name, _, number = option.partition("=")
     if uri and name.strip().lower() == "app-encoding":
@@ -67,7 +68,7 @@ def _number(text: str) -> int:
 
 
 def _absolute(uri: str) -> str:
-    """Publishers also write `urn:` in front, or only `wml.ua`."""
+    """Return the full URI: publishers also write `urn:` in front, or only `wml.ua`."""
     if uri[:4].lower() == "urn:" and uri[4:].lower() in CODES:
         return uri[4:]
     if _BARE.fullmatch(uri) is not None:
@@ -78,17 +79,17 @@ def _absolute(uri: str) -> str:
 def over_the_air(
     header: str | None, *, client_default: Application | None = None
 ) -> Application | None:
-    """The application to name in a push, None to name none.
+    """Return the application to name in a push; None to name none.
 
-    `header` is what the publisher wrote, if anything, and `client_default` the application that
-    the client is known to assume. Nothing is named where the client assumes the same.
+    `header` is what the publisher wrote, if anything, and `client_default` the application that the
+    client is known to assume. An application that the client assumes anyway is not named.
     """
     application = WML_UA if header is None else parse_application(header)
     return None if application == client_default else application
 
 
 def name_of(application: Application) -> str:
-    """The text of an application: its registered URI, or else the number."""
+    """Return the text of an application: its registered URI, or else the number."""
     if isinstance(application, str):
         return application
     urn = APPLICATIONS.get(application)
@@ -98,8 +99,8 @@ def name_of(application: Application) -> str:
 
 
 def resource_identifier(application: Application) -> str:
-    """The value of SIP's g.oma.pusheventapp feature tag: for a registered application only what
-    stands behind the namespace, `mms.ua`."""
+    """Return the value of SIP's g.oma.pusheventapp feature tag: for a registered application only
+    what follows the namespace, such as `mms.ua`."""
     name = APPLICATIONS.get(application, str(application)) if isinstance(application, int) else None
     if name is None:
         return str(application)

@@ -1,7 +1,7 @@
-"""What two ends of a session agree on when they connect (WSP 8.3).
+"""The capabilities that two ends of a session agree on when they connect (WSP 8.3).
 
-Each capability is a length, a number and parameters. Those that matter to a push have a field;
-the others (extended methods, header code pages, aliases and whatever is new) are kept as they came.
+Each capability is a length, a number and parameters. Those that matter to a push have a field; the
+others (extended methods, header code pages, aliases and unknown ones) are kept as they came.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from lasthop.wire.wsp.primitives import Cursor
 
 DEFAULT_SDU_SIZE = 1400
 DEFAULT_OUTSTANDING = 1
-"""What holds where nothing is said."""
+"""The values that apply where a capability is not mentioned."""
 
 
 class WspOptions(IntFlag):
-    """Facilities that a session can have."""
+    """The optional facilities that a session can have."""
 
     CONFIRMED_PUSH = 0x80
     PUSH = 0x40
@@ -30,7 +30,7 @@ class WspOptions(IntFlag):
 
 
 class Capabilities(msgspec.Struct, frozen=True):
-    """What one end offers or accepts; None is what it does not mention."""
+    """The capabilities that one end offers or accepts; None for those that it does not mention."""
 
     client_sdu_size: int | None = None
     server_sdu_size: int | None = None
@@ -40,7 +40,7 @@ class Capabilities(msgspec.Struct, frozen=True):
     client_message_size: int | None = None
     server_message_size: int | None = None
     others: tuple[bytes, ...] = ()
-    """Number and parameters of capabilities that have no field here."""
+    """Number and parameters of capabilities that have no field here, as octets."""
 
 
 _SIZES = {
@@ -53,7 +53,7 @@ _OCTETS = {2: "options", 3: "method_outstanding", 4: "push_outstanding"}
 
 
 def encode_capabilities(capabilities: Capabilities) -> bytes:
-    """All that are mentioned, in the order of their numbers."""
+    """Encode all capabilities that are mentioned, in the order of their numbers."""
     found = []
     for number, name in sorted((_SIZES | _OCTETS).items()):
         value = getattr(capabilities, name)
@@ -64,7 +64,7 @@ def encode_capabilities(capabilities: Capabilities) -> bytes:
 
 
 def decode_capabilities(cursor: Cursor) -> Capabilities:
-    """Reads up to the end of the cursor; raises Malformed."""
+    """Decode the capabilities up to the end of the cursor; raise Malformed."""
     fields: dict[str, int] = {}
     others: list[bytes] = []
     while cursor.left:

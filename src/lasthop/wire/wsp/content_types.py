@@ -1,4 +1,5 @@
-"""Media types with an assigned number, and the encoding version that knows them (WSP table 40).
+"""Media types with an assigned number, and the encoding version that introduced them (WSP table
+40).
 
 A number above 0x7F was registered later, and takes the long form.
 """
@@ -142,14 +143,15 @@ CONTENT_TYPES: dict[int, tuple[str, Version | None]] = {
     0x31D: ("application/vnd.oma.scidm.messages+xml", None),
     0x31E: ("application/vnd.innopath.wamp.notification", None),
 }
-"""None is "no version says so": registered numbers, which everybody sends, and numbers below 0x80
-that came after the last version, which nobody does."""
+"""Media types by number. A version of None stands for registered numbers, which are sent to every
+client, and for numbers below 0x80 that came after the last version, which are never sent."""
 
 SENT_ANYWAY = frozenset({0x36, 0x3E})
-"""Provisioning and MMS notifications, which are sent as numbers to clients of any version."""
+"""The numbers of provisioning and MMS notifications, which are sent as numbers to clients of any
+version."""
 
 REGISTERED = 0x80
-"""The first of the registered numbers."""
+"""The first of the numbers that were registered later."""
 
 
 def may_send(code: int, version: Version) -> bool:

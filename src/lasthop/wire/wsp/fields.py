@@ -1,5 +1,5 @@
-"""Header fields with an assigned number on code page 1, and since which encoding version (WSP
-table 39).
+"""Header fields with an assigned number on code page 1, and since which encoding version (WSP table
+39).
 
 Some fields got a second or third number when their values changed; the newest that the other side
 knows is written, and all are read.
@@ -88,13 +88,13 @@ FIELDS: dict[int, tuple[str, Version]] = {
 }
 
 CODES: dict[str, list[tuple[int, Version]]] = {}
-"""By lower-case name, the newest first."""
+"""The numbers of each field by its name in lower case, the newest first."""
 for _code, (_name, _since) in sorted(FIELDS.items(), reverse=True):
     CODES.setdefault(_name.lower(), []).append((_code, _since))
 
 
 def code_of(name: str, version: Version) -> int | None:
-    """The number of a field for a client of this encoding version."""
+    """Return the number of a field for a client of this encoding version; None if it has none."""
     for code, since in CODES.get(name.lower(), ()):
         if since <= version:
             return code

@@ -1,7 +1,7 @@
 """Header blocks: text lines to octets and back (WSP 8.4.1).
 
-A header that we do not understand is kept as it came (`RawHeader`), and goes out again octet for
-octet; only a block whose fields cannot be told apart is refused.
+A header that is not understood is kept as it came (`RawHeader`) and sent again octet for octet;
+only a block whose fields cannot be told apart is refused.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from lasthop.wire.wsp.primitives import CONTROL, TOKEN, Cursor, Version, text_st
 from lasthop.wire.wsp.values import KINDS
 
 DEFAULT_VERSION: Version = (1, 2)
-"""The first that has everything a push needs, and what every client of a push knows."""
+"""The first encoding version that has everything a push needs; every client of a push knows it."""
 
 DEFAULT_PAGE = 1
 SHIFT = 0x7F
 LAST_SHORT_CUT = 0x1F
 
 MAX_REMEMBERED = 100
-"""Characters of a value whose octets are kept: most headers of a push are those of the last."""
+"""The most characters of a value whose octets are cached: most headers recur from push to push."""
 
 MAX_BLOCK = 65_535
-"""Octets of a block. It travels in one datagram."""
+"""The most octets of a block, which travels in one datagram."""
 
 
 class Header(msgspec.Struct, frozen=True, gc=False):
@@ -40,13 +40,13 @@ class Header(msgspec.Struct, frozen=True, gc=False):
 
 
 class RawHeader(msgspec.Struct, frozen=True):
-    """A header whose field or value has no meaning that we know."""
+    """A header whose field or value has no known meaning."""
 
     page: int
     field: int
-    """Without the top bit."""
+    """The number of the field, without the top bit."""
     value: bytes
-    """As on the wire, with its length or the zero at its end."""
+    """The value as on the wire, with its length or the zero at its end."""
 
 
 Field: TypeAlias = Header | RawHeader
@@ -55,9 +55,9 @@ _KINDS = {name.lower(): kind for name, kind in KINDS.items()}
 
 
 def encode_headers(headers: Iterable[Field], *, version: Version = DEFAULT_VERSION) -> bytes:
-    """The octets of a block for a client of this encoding version; raises Malformed.
+    """Encode a block for a client of this encoding version; raise Malformed or TooLarge.
 
-    What such a client does not know, and what has no binary form, goes as text.
+    Headers that such a client does not know, or that have no binary form, are written as text.
     """
     out = bytearray()
     page = DEFAULT_PAGE
@@ -116,7 +116,7 @@ _ELEMENT = re.compile(r'(?:[^",]|"(?:[^"\\]|\\.)*+")*+')
 
 
 def _elements(value: str) -> list[str]:
-    """What stands between commas that are not within quotation marks."""
+    """Split a list at the commas that are not within quotation marks; raise ValueError."""
     found, pos = [], 0
     while pos <= len(value):
         piece = _ELEMENT.match(value, pos)
@@ -132,7 +132,7 @@ def _elements(value: str) -> list[str]:
 
 
 def decode_headers(data: bytes | Cursor) -> tuple[Field, ...]:
-    """The headers of a block; raises Malformed with the offset."""
+    """Decode the headers of a block; raise Malformed with the offset, or TooLarge."""
     cursor = data if isinstance(data, Cursor) else Cursor(data)
     if cursor.left > MAX_BLOCK:
         raise TooLarge("the headers are too long", size=cursor.left, limit=MAX_BLOCK)

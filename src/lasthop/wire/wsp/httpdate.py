@@ -18,7 +18,7 @@ LAST = int((datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC) - _EPOCH).total_secon
 
 
 def parse_http_date(text: str) -> int:
-    """Seconds since 1970; raises ValueError."""
+    """Parse an HTTP date as seconds since 1970; raise ValueError."""
     for form in _FORMS:
         found = form.fullmatch(text)
         if found is not None and found["m"] in _MONTHS:
@@ -33,7 +33,8 @@ def parse_http_date(text: str) -> int:
 
 
 def format_http_date(seconds: int) -> str:
-    """As `Thu, 29 Feb 2024 08:00:00 GMT`; raises ValueError beyond the year 9999."""
+    """Format seconds since 1970 as `Thu, 29 Feb 2024 08:00:00 GMT`; raise ValueError beyond the
+    year 9999."""
     if seconds > LAST:
         raise ValueError("a date beyond the year 9999")
     moment = _EPOCH + timedelta(seconds=seconds)

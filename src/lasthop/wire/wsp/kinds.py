@@ -1,8 +1,8 @@
-"""Kinds of header values, and what makes them.
+"""Kinds of header values, and the functions that make them.
 
-A kind turns text into octets, and raises ValueError where a value has no binary form: the header
-is then sent as text, name and all. It turns octets into text, and raises Malformed where they mean
-nothing to us: the header is then kept as it came.
+A kind encodes text as octets, and raises ValueError where a value has no binary form: the header is
+then sent as text, name and all. It decodes octets as text, and raises Malformed where they have no
+known meaning: the header is then kept as it came.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from lasthop.wire.wsp.primitives import (
 
 
 class WspKind(NamedTuple):
-    """How a value is written and read."""
+    """The encoder and decoder of one kind of header value."""
 
     encode: Callable[[str, int, Version], bytes]
-    """From the text, the number of the field and the client's encoding version."""
+    """Encodes the text, given the number of the field and the client's encoding version."""
     decode: Callable[[Cursor], str]
     listed: bool = False
     """Whether a comma separates elements, each of which is a field of its own."""
@@ -39,7 +39,8 @@ def plain(
 
 
 def behind_length(read: Callable[[Cursor], str]) -> Callable[[Cursor], str]:
-    """What `read` makes of the octets behind a length, all of which it must use."""
+    """Return a decoder that applies `read` to the octets behind a length, all of which it must
+    use."""
 
     def decode(cursor: Cursor) -> str:
         inner = cursor.inside(cursor.value_length())
@@ -51,13 +52,13 @@ def behind_length(read: Callable[[Cursor], str]) -> Callable[[Cursor], str]:
 
 
 def is_text(cursor: Cursor) -> bool:
-    """Whether a text starts here, which may be empty."""
+    """Whether a text starts at the cursor; it may be empty."""
     first = cursor.peek()
     return first == 0 or 0x20 <= first < 0x80
 
 
 def tokens(names: Mapping[str, int], *, others: bool = True, listed: bool = False) -> WspKind:
-    """A number for some tokens, text for the others."""
+    """Return the kind whose known tokens have numbers; other tokens are written as text."""
     codes = {name.lower(): code for name, code in names.items()}
     shown = {code: name for name, code in names.items()}
 
@@ -90,8 +91,8 @@ def weighted(
     *,
     since: int = 0,
 ) -> WspKind:
-    """An element of an Accept header with its weight: alone if it can be, or behind a length.
-    Fields with a lower number than `since` have no weights."""
+    """Return the kind for an element of an Accept header with its weight: alone if possible, or
+    behind a length. Fields with a lower number than `since` have no weights."""
 
     def encode_element(text: str, field: int, version: Version) -> bytes:
         element, parameters = split_parameters(text)

@@ -1,7 +1,7 @@
 """Headers as lines that people read and write: `Name: value`.
 
-A header without a meaning is `@1.75: 0301aeff`: its code page, its field and its octets, all in
-hexadecimal but the page. No name can start with that sign.
+A header without a known meaning is written as `@1.75: 0301aeff`: its code page, its field and its
+octets, all in hexadecimal but the page. No name can start with that sign.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ _RAW = re.compile(r"@([0-9]{1,3})\.([0-7][0-9a-f])", re.IGNORECASE)
 
 
 def format_line(header: Field) -> str:
-    """A header as a line, without its end."""
+    """Format a header as a line, without a newline."""
     if isinstance(header, Header):
         return f"{header.name}: {header.value}"
     return f"@{header.page}.{header.field:02x}: {header.value.hex()}"
 
 
 def parse_line(line: str, *, number: int | None = None) -> Field:
-    """The header of a line; raises Malformed with the number of the line."""
+    """Parse the header on a line; raise Malformed with the number of the line."""
     where = {} if number is None else {"line": number}
     name, colon, value = line.partition(":")
     name, value = name.rstrip(), value.strip()
@@ -37,7 +37,8 @@ def parse_line(line: str, *, number: int | None = None) -> Field:
 
 
 def _octets(value: str, where: dict[str, int]) -> bytes:
-    """Octets that are one value, so that what follows can still be told apart."""
+    """Parse octets in hexadecimal that are exactly one value, so that the next header can be
+    found."""
     try:
         octets = bytes.fromhex(value)
     except ValueError:
@@ -52,7 +53,7 @@ def _octets(value: str, where: dict[str, int]) -> bytes:
 
 
 def parse_lines(text: str) -> tuple[Field, ...]:
-    """The headers of a text, one on each line. Empty lines are skipped."""
+    """Parse the headers of a text, one on each line. Empty lines are skipped."""
     found = []
     for number, line in enumerate(text.split("\n"), 1):
         if stripped := line.strip("\r \t"):
@@ -61,5 +62,5 @@ def parse_lines(text: str) -> tuple[Field, ...]:
 
 
 def format_lines(headers: tuple[Field, ...]) -> str:
-    """Headers as a text, one on each line."""
+    """Format headers as a text, one on each line."""
     return "".join(format_line(header) + "\n" for header in headers)

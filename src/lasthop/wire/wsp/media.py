@@ -1,6 +1,6 @@
 """Content types: `application/vnd.wap.sic; charset=utf-8` in four octets (WSP 8.4.2.24).
 
-A number that has no name is read as `x-wap-type/0x60`, and written back as it was.
+A number without a name is read as `x-wap-type/0x60`, and written back as the same number.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _UNKNOWN = re.compile(r"x-wap-type/0x([0-9a-f]{1,8})")
 
 @lru_cache(maxsize=1024)
 def media_octets(text: str, version: Version) -> bytes:
-    """The value of a content type, in its shortest form; raises ValueError."""
+    """Encode a content type in its shortest form; raise ValueError."""
     whole = CODES.get(text.lower())
     media, parameters = (text, ()) if whole is not None else split_parameters(text)
     if whole is None and not _is_media(media):
@@ -52,7 +52,7 @@ def _code(media: str, version: Version) -> int | None:
 
 
 def encode_content_type(text: str, version: Version) -> bytes:
-    """The value of a content type; raises Malformed."""
+    """Encode a content type; raise Malformed."""
     try:
         return media_octets(text, version)
     except ValueError as error:
@@ -60,7 +60,7 @@ def encode_content_type(text: str, version: Version) -> bytes:
 
 
 def decode_content_type(cursor: Cursor) -> str:
-    """The text of a content type, in either form; raises Malformed."""
+    """Decode a content type in either form; raise Malformed."""
     first = cursor.peek()
     if first >= 0x80:
         return _name(cursor.short_integer())

@@ -13,11 +13,12 @@ from lasthop.wire.wsp.media import decode_content_type, encode_content_type
 from lasthop.wire.wsp.primitives import Cursor, Version
 
 MAX_ENTRIES = 1_000
-"""An entry takes three octets, and some hundred in memory. A push has a handful."""
+"""The most parts of a body: a part takes three octets, and some hundred in memory. A push has a
+handful."""
 
 
 class MultipartEntry(msgspec.Struct, frozen=True):
-    """One part."""
+    """One part of a multipart body."""
 
     content_type: str
     headers: tuple[Field, ...]
@@ -27,7 +28,7 @@ class MultipartEntry(msgspec.Struct, frozen=True):
 def encode_multipart(
     entries: Iterable[MultipartEntry], *, version: Version = DEFAULT_VERSION
 ) -> bytes:
-    """The body that holds these parts."""
+    """Encode the multipart body that holds these parts."""
     parts = []
     for entry in entries:
         head = encode_content_type(entry.content_type, version)
@@ -39,8 +40,8 @@ def encode_multipart(
 
 
 def decode_multipart(data: bytes) -> tuple[MultipartEntry, ...]:
-    """The parts of a body; raises Malformed. Their number is not believed, only their lengths:
-    later senders write 0."""
+    """Decode the parts of a body; raise Malformed or TooLarge. The number of parts is ignored, only
+    their lengths count: later senders write 0."""
     cursor = Cursor(data)
     cursor.uintvar()
     found: list[MultipartEntry] = []

@@ -1,8 +1,8 @@
 """Parameters of media types and dispositions: `charset=utf-8` (WSP 8.4.2.4 and table 38).
 
-A parameter with an assigned number is written as one if the client's encoding version knows it and
-its value fits; any other goes by its name. Numbers that we do not know are read as `x-wap-0x1e`,
-and written back as they were.
+A parameter with an assigned number is written with it if the client's encoding version knows it and
+its value fits; any other is written by its name. Unknown numbers are read as `x-wap-0x1e`, and
+written back as the same number.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from lasthop.wire.wsp.primitives import (
 Parameters = tuple[tuple[str, str], ...]
 
 Encode = Callable[[str], bytes]
-"""Raises ValueError for a value that this parameter cannot hold."""
+"""Encodes a value; raises ValueError for a value that the parameter cannot hold."""
 Decode = Callable[[Cursor], str]
 
 
@@ -47,14 +47,14 @@ class Parameter(NamedTuple):
 
 
 def plain_number(text: str) -> int:
-    """A number in the one form that it is read back in; raises ValueError."""
+    """Parse a number that would be written back in the same form; raise ValueError."""
     if re.fullmatch(r"0|[1-9][0-9]{0,20}", text) is None:
         raise ValueError(f"not a number: {text!r}")
     return int(text)
 
 
 def encode_charset(text: str) -> bytes:
-    """By number, or else as text."""
+    """Encode a character set by its number, or else as text."""
     if text == "*":
         return short_integer(0)
     known = named(text)
@@ -111,7 +111,7 @@ def _decode_type(cursor: Cursor) -> str:
 
 
 def encode_field_name(text: str) -> bytes:
-    """A header field as a value."""
+    """Encode the name of a header field as a value."""
     codes = fields.CODES.get(text.lower())
     return token_text(text) if codes is None else short_integer(codes[-1][0])
 
@@ -126,7 +126,7 @@ def decode_field_name(cursor: Cursor) -> str:
 
 
 def _encode_q(text: str) -> bytes:
-    # The weight 1 is never sent, and has no parameter either: see `encode_parameters`.
+    # The weight 1 is never sent, not even as a parameter: see `encode_parameters`.
     return q_value(text) or text_value(text)
 
 
@@ -175,7 +175,7 @@ PARAMETERS: dict[int, Parameter] = {
 }
 
 _CODES: dict[str, list[int]] = {}
-"""By name, the newest first."""
+"""The numbers of each parameter by its name, the newest first."""
 for _code in sorted(PARAMETERS, reverse=True):
     _CODES.setdefault(PARAMETERS[_code].name, []).append(_code)
 
@@ -183,7 +183,7 @@ _UNKNOWN = re.compile(r"x-wap-0x([0-9a-f]{1,8})")
 
 
 def encode_parameters(parameters: Iterable[tuple[str, str]], version: Version) -> bytes:
-    """All parameters of a value; raises ValueError."""
+    """Encode all parameters of a value; raise ValueError."""
     return b"".join(_encode(name.lower(), value, version) for name, value in parameters)
 
 
@@ -203,7 +203,7 @@ def _encode(name: str, value: str, version: Version) -> bytes:
 
 
 def _compact(value: str) -> bytes:
-    """A value that has no type of its own: an integer, a token or a quoted string."""
+    """Encode a value that has no type of its own: an integer, a token or a quoted string."""
     try:
         return integer(plain_number(value))
     except ValueError:
@@ -211,7 +211,7 @@ def _compact(value: str) -> bytes:
 
 
 def decode_parameters(cursor: Cursor) -> Parameters:
-    """All parameters up to the end of the value."""
+    """Decode all parameters up to the end of the value; raise Malformed."""
     found = []
     while cursor.left:
         found.append(_decode(cursor))
@@ -234,11 +234,12 @@ def _decode(cursor: Cursor) -> tuple[str, str]:
 
 
 _PIECE = re.compile(r"""\s*([^\s;="]+)\s*(?:=\s*+("(?:[^"\\]|\\.)*+"|[^;"]*+))?\s*+(?:;|$)""")
-"""Possessive, so that it gives up in one pass."""
+"""One parameter; quantifiers are possessive, so that a mismatch is found in one pass."""
 
 
 def split_parameters(text: str) -> tuple[str, Parameters]:
-    """What stands before the first semicolon, and the parameters behind it; raises ValueError."""
+    """Split a value into what precedes the first semicolon, and the parameters behind it; raise
+    ValueError."""
     head, semicolon, rest = text.partition(";")
     found = []
     pos = 0
@@ -260,7 +261,7 @@ def _unquoted(text: str) -> str:
 
 
 def join_parameters(head: str, parameters: Iterable[tuple[str, str]]) -> str:
-    """The text of a value with its parameters."""
+    """Return the text of a value with its parameters."""
     return "".join([head, *(f"; {name}{_shown(value)}" for name, value in parameters)])
 
 

@@ -1,4 +1,4 @@
-"""What two ends of the session protocol say to each other, as far as a push needs it (WSP 8.2).
+"""The PDUs of the session protocol, as far as a push needs them (WSP 8.2).
 
 `encode_pdu` and `decode_pdu` are for connection mode, where a PDU is the user data of a WTP
 transaction. Without a connection a transaction number comes first: `encode_unit`, `decode_unit`.
@@ -20,14 +20,15 @@ from lasthop.wire.wsp.media import decode_content_type, encode_content_type
 from lasthop.wire.wsp.primitives import Cursor, Version
 
 PROTOCOL_VERSION: Version = (1, 0)
-"""Of the session protocol itself. Only 1.0 was ever seen."""
+"""The version of the session protocol itself. Only 1.0 is in use."""
 
 MAX_SIZE = 16 * 1024 * 1024
-"""Octets of a PDU. Connection mode can segment what no datagram holds; nobody pushes more."""
+"""The most octets of a PDU. Connection mode can segment what no datagram holds; larger pushes do
+not occur."""
 
 
 class Connect(msgspec.Struct, frozen=True):
-    """The client opens a session."""
+    """A client's request to open a session."""
 
     capabilities: Capabilities = Capabilities()
     headers: tuple[Field, ...] = ()
@@ -35,7 +36,7 @@ class Connect(msgspec.Struct, frozen=True):
 
 
 class ConnectReply(msgspec.Struct, frozen=True):
-    """The server accepts it."""
+    """The server's acceptance of a Connect, with the session's number."""
 
     session: int
     capabilities: Capabilities = Capabilities()
@@ -43,7 +44,7 @@ class ConnectReply(msgspec.Struct, frozen=True):
 
 
 class Redirect(msgspec.Struct, frozen=True):
-    """The server sends the client elsewhere."""
+    """The server's answer that sends the client to another address."""
 
     addresses: tuple[Address, ...]
     permanent: bool = False
@@ -61,13 +62,13 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 class Disconnect(msgspec.Struct, frozen=True):
-    """Either end closes the session."""
+    """The end of the session, from either side."""
 
     session: int
 
 
 class Push(msgspec.Struct, frozen=True, gc=False):
-    """A message from the server; `confirmed` wants an acknowledgement of the application."""
+    """A message from the server; `confirmed` asks for an acknowledgement of the application."""
 
     content_type: str
     headers: tuple[Field, ...] = ()
@@ -76,13 +77,13 @@ class Push(msgspec.Struct, frozen=True, gc=False):
 
 
 class Suspend(msgspec.Struct, frozen=True):
-    """The client will be away."""
+    """A client's notice that it will be away."""
 
     session: int
 
 
 class Resume(msgspec.Struct, frozen=True):
-    """The client is back."""
+    """A client's notice that it is back."""
 
     session: int
     capabilities: Capabilities = Capabilities()
@@ -93,24 +94,24 @@ Pdu: TypeAlias = Connect | ConnectReply | Redirect | Reply | Disconnect | Push |
 
 CONNECT, CONNECT_REPLY, REDIRECT, REPLY, DISCONNECT = 0x01, 0x02, 0x03, 0x04, 0x05
 PUSH, CONFIRMED_PUSH, SUSPEND, RESUME = 0x06, 0x07, 0x08, 0x09
-"""WSP table 34."""
+"""The PDU types (WSP table 34)."""
 
 _PERMANENT, _REUSE_SECURITY = 0x80, 0x40
 
 
 def encode_unit(transaction: int, pdu: Pdu, *, version: Version = DEFAULT_VERSION) -> bytes:
-    """A datagram without a connection: the transaction number, 0 to 255, and a PDU."""
+    """Encode a datagram without a connection: the transaction number, 0 to 255, and a PDU."""
     return bytes((transaction,)) + encode_pdu(pdu, version=version)
 
 
 def decode_unit(data: bytes) -> tuple[int, Pdu]:
-    """The transaction number and the PDU of a datagram."""
+    """Decode the transaction number and the PDU of a datagram; raise Malformed or TooLarge."""
     cursor = Cursor(data)
     return cursor.octet(), _decode(cursor)
 
 
 def encode_pdu(pdu: Pdu, *, version: Version = DEFAULT_VERSION) -> bytes:
-    """The octets of a PDU for a peer of this encoding version."""
+    """Encode a PDU for a peer of this encoding version."""
     match pdu:
         case Push():
             kind = CONFIRMED_PUSH if pdu.confirmed else PUSH
@@ -143,7 +144,7 @@ def _content(pdu: Push | Reply, version: Version) -> bytes:
 
 @lru_cache(maxsize=256)
 def _content_head(content_type: str, headers: tuple[Field, ...], version: Version) -> bytes:
-    """Most pushes of a publisher have the same."""
+    """Encode the content type and headers, cached because most pushes of a publisher share them."""
     head = encode_content_type(content_type, version) + encode_headers(headers, version=version)
     return encode_uintvar(len(head)) + head
 
@@ -155,7 +156,8 @@ def _agreement(pdu: Connect | ConnectReply, version: Version) -> bytes:
 
 
 def decode_pdu(data: bytes) -> Pdu:
-    """The PDU in `data`, which holds nothing else; raises Malformed with the offset."""
+    """Decode the PDU in `data`, which holds nothing else; raise Malformed with the offset, or
+    TooLarge."""
     return _decode(Cursor(data))
 
 
@@ -197,7 +199,8 @@ def _decode(cursor: Cursor) -> Pdu:
 
 
 def _read_head(cursor: Cursor) -> tuple[str, tuple[Field, ...]]:
-    """The content type, which has no name in front of it, and the headers behind it."""
+    """Read the content type, which has no field number in front of it, and the headers behind
+    it."""
     head = cursor.inside(cursor.uintvar())
     content_type = decode_content_type(head)
     return content_type, decode_headers(head)

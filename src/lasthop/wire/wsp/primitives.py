@@ -1,4 +1,4 @@
-"""What header values and PDUs are made of: integers, texts, lengths (WSP 8.1.2 and 8.4.2.1).
+"""The parts of header values and PDUs: integers, texts, lengths (WSP 8.1.2 and 8.4.2.1).
 
 Writers return octets and raise ValueError for what has no encoding. `Cursor` reads, and raises
 Malformed with the offset.
@@ -16,31 +16,32 @@ Version = tuple[int, int]
 """An encoding version: major, minor."""
 
 QUOTE = 0x7F
-"""Stands before a text whose first octet would be taken for something else."""
+"""The octet before a text whose first octet would be taken for something else."""
 
 LENGTH_QUOTE = 0x1F
-"""Stands before a length that does not fit one octet."""
+"""The octet before a length that does not fit one octet."""
 
 MAX_SHORT_LENGTH = 30
 
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-"""An HTTP token."""
+"""The characters of an HTTP token."""
 
 CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
-"""What no header value can hold: it could end its line, or be no character at all."""
+"""The characters that no header value can hold: they could end its line, or are no characters at
+all."""
 
 _FOLDED = re.compile(r"\r\n[ \t]+")
 
 
 def short_integer(value: int) -> bytes:
-    """One octet for 0 to 127."""
+    """Encode 0 to 127 in one octet; raise ValueError."""
     if not 0 <= value <= 0x7F:
         raise ValueError(f"a short integer is 0 to 127: {value}")
     return bytes((value | 0x80,))
 
 
 def long_integer(value: int) -> bytes:
-    """A length and that many octets. Zero has one octet."""
+    """Encode a number as a length and that many octets, at least one; raise ValueError."""
     size = max(1, (value.bit_length() + 7) // 8)
     if value < 0 or size > MAX_SHORT_LENGTH:
         raise ValueError(f"a long integer has at most {MAX_SHORT_LENGTH} octets: {value}")
@@ -48,12 +49,12 @@ def long_integer(value: int) -> bytes:
 
 
 def integer(value: int) -> bytes:
-    """The shorter of the two."""
+    """Encode a number as a short or else as a long integer; raise ValueError."""
     return short_integer(value) if 0 <= value <= 0x7F else long_integer(value)
 
 
 def text_string(text: str) -> bytes:
-    """A text with the zero that ends it."""
+    """Encode a text with the zero that ends it; raise ValueError."""
     if CONTROL.search(text) is not None:
         raise ValueError("a text has no control characters")
     octets = text.encode()
@@ -63,14 +64,15 @@ def text_string(text: str) -> bytes:
 
 
 def token_text(text: str) -> bytes:
-    """An HTTP token with the zero that ends it."""
+    """Encode an HTTP token with the zero that ends it; raise ValueError."""
     if TOKEN.fullmatch(text) is None:
         raise ValueError(f"not a token: {text!r}")
     return text.encode() + b"\0"
 
 
 def text_value(text: str) -> bytes:
-    """No value, a token, or a quoted string, which has no closing quote."""
+    """Encode no value, a token, or a quoted string, which has no closing quotation mark; raise
+    ValueError."""
     if not text:
         return b"\0"
     if TOKEN.fullmatch(text) is not None:
@@ -79,21 +81,21 @@ def text_value(text: str) -> bytes:
 
 
 def quoted_string(text: str) -> bytes:
-    """A text behind a quotation mark, which has no closing one."""
+    """Encode a text behind a quotation mark, which has no closing one; raise ValueError."""
     if CONTROL.search(text) is not None:
         raise ValueError("a text has no control characters")
     return b'"' + text.encode() + b"\0"
 
 
 def with_length(octets: bytes) -> bytes:
-    """Octets behind their Value-length."""
+    """Put the length of the octets (Value-length) in front of them."""
     if len(octets) <= MAX_SHORT_LENGTH:
         return bytes((len(octets),)) + octets
     return bytes((LENGTH_QUOTE,)) + encode_uintvar(len(octets)) + octets
 
 
 def q_value(text: str) -> bytes:
-    """A weight below 1 with at most three decimals; nothing at all for 1 (WSP 8.4.2.3)."""
+    """Encode a weight below 1 with at most three decimals; return nothing for 1 (WSP 8.4.2.3)."""
     if re.fullmatch(r"1(\.0{0,3})?", text):
         return b""
     found = re.fullmatch(r"0?(?:\.(\d{0,3}))?", text, re.ASCII)
@@ -106,7 +108,7 @@ def q_value(text: str) -> bytes:
 
 
 def version_value(text: str) -> bytes:
-    """`1.4` or `1` in one octet; anything else as text."""
+    """Encode a version such as `1.4` or `1` in one octet; anything else as text."""
     found = re.fullmatch(r"([1-7])(?:\.(\d|1[0-4]))?", text, re.ASCII)
     if found is None:
         return text_string(text)
@@ -115,7 +117,7 @@ def version_value(text: str) -> bytes:
 
 
 class Cursor:
-    """Reads a stretch of octets from its start to its end."""
+    """Reads octets from a start to an end, and keeps the position."""
 
     __slots__ = ("data", "end", "pos")
 
@@ -156,7 +158,7 @@ class Cursor:
         return value
 
     def inside(self, length: int) -> Cursor:
-        """A cursor for the next octets, which this one skips."""
+        """Return a cursor for the next octets, which this one skips."""
         start = self.pos
         self.take(length)
         return Cursor(self.data, start, self.pos)
@@ -177,7 +179,7 @@ class Cursor:
         return int.from_bytes(self.take(length), "big")
 
     def date(self) -> str:
-        """Seconds since 1970, as an HTTP date."""
+        """Read seconds since 1970 as an HTTP date."""
         start = self.pos
         try:
             return format_http_date(self.integer())
@@ -204,7 +206,8 @@ class Cursor:
         return self._text(octets, start)
 
     def _text(self, octets: bytes, start: int) -> str:
-        """UTF-8 as we write it, or ISO-8859-1, which HTTP headers are in by tradition."""
+        """Decode UTF-8, which lasthop writes, or else ISO-8859-1, the traditional charset of HTTP
+        headers."""
         try:
             text = octets.decode()
         except UnicodeDecodeError:
@@ -238,12 +241,12 @@ class Cursor:
         return str(major) if minor == 15 else f"{major}.{minor}"
 
     def finish(self) -> None:
-        """Nothing may be left."""
+        """Raise Malformed unless everything was read."""
         if self.left:
             raise Malformed("more octets than the value has", offset=self.pos)
 
     def value(self) -> Cursor:
-        """The next header value as a whole, whatever it means (WSP 8.4.1.2)."""
+        """Return a cursor for the next header value as a whole, whatever it means (WSP 8.4.1.2)."""
         start = self.pos
         first = self.octet()
         if first == LENGTH_QUOTE:

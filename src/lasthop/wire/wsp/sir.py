@@ -1,7 +1,7 @@
 """The session initiation request: asks a client to open a session, and says where.
 
-It is pushed without a session, as `application/vnd.wap.sia` to the application push.sia. Version 0
-knows WSP only; version 1 adds OTA-HTTP.
+The request is pushed without a session, as `application/vnd.wap.sia` to the application push.sia.
+Version 0 knows WSP only; version 1 adds OTA-HTTP.
 """
 
 from __future__ import annotations
@@ -18,35 +18,35 @@ from lasthop.wire.wsp.primitives import Cursor, integer, text_string
 MEDIA_TYPE = "application/vnd.wap.sia"
 
 MAX_SIZE = 65_535
-"""It travels in one datagram."""
+"""The most octets of a request, which travels in one datagram."""
 
 OTA_HTTP = 0
 OTA_HTTP_WITH_TAG = 1
-"""Protocol options: whether the client's capabilities are named by a tag."""
+"""Protocol options: OTA-HTTP without, and with, a tag that names the client's capabilities."""
 
 TAG_LENGTH = 4
 
 _HEADER_FORM = 0xAF
-"""X-Wap-Application-Id. Some write the applications as headers, most as bare values; no bare value
-starts with this number, which has no application."""
+"""The field number of X-Wap-Application-Id. Some senders write the applications as headers, most as
+bare values; no bare value starts with this number, which no application has."""
 
 
 class Sir(msgspec.Struct, frozen=True, kw_only=True):
-    """A session initiation request."""
+    """A session initiation request: where and for which applications to open a session."""
 
     version: int = 0
     applications: tuple[Application, ...] = ()
     wsp_contacts: tuple[Address, ...] = ()
     other_contacts: tuple[Address, ...] = ()
-    """For OTA-HTTP."""
+    """Contact points for OTA-HTTP."""
     protocol_options: tuple[int, ...] = ()
     provisioning_url: str = ""
     capability_tags: tuple[bytes, ...] = ()
-    """Four octets each."""
+    """Tags of client capabilities, four octets each."""
 
 
 def encode_sir(sir: Sir) -> bytes:
-    """The content of the push; raises ValueError for what its version cannot say."""
+    """Encode the content of the push; raise ValueError for what the version cannot express."""
     out = bytes((sir.version,))
     out += _counted(b"".join(map(_application, sir.applications)))
     out += _counted(encode_addresses(sir.wsp_contacts))
@@ -79,8 +79,8 @@ def _application(application: Application) -> bytes:
 
 
 def decode_sir(data: bytes) -> Sir:
-    """The request in `data`; raises Malformed with the offset. What a later version adds behind
-    the fields that we know is left unread."""
+    """Decode a request; raise Malformed with the offset, or TooLarge. Fields that a later version
+    adds at the end are ignored."""
     if len(data) > MAX_SIZE:
         raise TooLarge("the request is too large", size=len(data), limit=MAX_SIZE)
     cursor = Cursor(data)
@@ -108,7 +108,8 @@ def decode_sir(data: bytes) -> Sir:
 
 
 def _count(cursor: Cursor, size: int) -> int:
-    """How many entries of at least `size` octets follow."""
+    """Read how many entries of at least `size` octets follow; raise Malformed if they cannot
+    fit."""
     at = cursor.pos
     count = cursor.uintvar()
     if count * size > cursor.left:

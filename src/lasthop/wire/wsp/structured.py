@@ -1,7 +1,7 @@
 """Header values with a grammar of their own: caching, ranges, credentials, warnings.
 
 All raise as a kind does: ValueError for text without a binary form, Malformed for octets without a
-meaning.
+known meaning.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _NEWEST_CACHE_CONTROL = 0x47
 
 
 def encode_directive(text: str, field: int, version: Version) -> bytes:
-    """WSP 8.4.2.15."""
+    """Encode a directive of Cache-Control (WSP 8.4.2.15)."""
     name, equals, argument = (part.strip() for part in text.partition("="))
     name = name.lower()
     code = _DIRECTIVES.get(name)
@@ -98,7 +98,7 @@ _DISPOSITION = tokens(_DISPOSITIONS)
 
 
 def encode_disposition(text: str, field: int, version: Version) -> bytes:
-    """WSP 8.4.2.53: always behind a length."""
+    """Encode a Content-Disposition, always behind a length (WSP 8.4.2.53)."""
     head, parameters = split_parameters(text)
     octets = _DISPOSITION.encode(head, field, version)
     return with_length(octets + encode_parameters(parameters, version))
@@ -131,8 +131,8 @@ _UNKNOWN_LENGTH = 0x80
 
 
 def encode_content_range(text: str) -> bytes:
-    """WSP 8.4.2.23: the first octet and the length of the whole; the last octet is left to be
-    found from the length of what came."""
+    """Encode a Content-Range: the first octet and the length of the whole (WSP 8.4.2.23). The last
+    octet follows from the length of the content."""
     found = re.fullmatch(r"bytes (\d{1,10})-\d{0,10}/(\d{1,10}|\*)", text, re.ASCII)
     if found is None:
         raise ValueError(f"not a range: {text!r}")
@@ -151,7 +151,7 @@ def decode_content_range(inner: Cursor) -> str:
 
 
 def encode_range(text: str) -> bytes:
-    """WSP 8.4.2.42: from an octet, or the last octets."""
+    """Encode a Range: from an octet on, or the last octets (WSP 8.4.2.42)."""
     found = re.fullmatch(r"bytes=(\d{0,10})-(\d{0,10})", text, re.ASCII)
     first, last = found.groups() if found is not None else ("", "")
     if first:
@@ -184,7 +184,8 @@ def decode_retry(inner: Cursor) -> str:
 
 
 def encode_credentials(text: str) -> bytes:
-    """WSP 8.4.2.5: only Basic has a number; other schemes are rare enough for text."""
+    """Encode credentials (WSP 8.4.2.5): only Basic has a number; other schemes are rare and sent as
+    text."""
     scheme, _, secret = text.partition(" ")
     try:
         plain = base64.b64decode(secret.strip(), validate=True).decode()
@@ -222,7 +223,7 @@ def decode_challenge(inner: Cursor) -> str:
 
 
 def encode_warning(text: str) -> bytes:
-    """WSP 8.4.2.51: a code alone, or with who warns and of what."""
+    """Encode a Warning: a code alone, or with the agent and the text (WSP 8.4.2.51)."""
     found = re.fullmatch(r'(\d{1,3})(?: (\S+) "([^"\\]*)")?', text, re.ASCII)
     if found is None:
         raise ValueError(f"not a warning: {text!r}")
@@ -248,7 +249,8 @@ def _decode_whole_warning(inner: Cursor) -> str:
 
 
 def encode_version(text: str) -> bytes:
-    """WSP 8.4.2.70: of the default code page, or of another one that is named first."""
+    """Encode an Encoding-Version, of the default code page or of one that is named first (WSP
+    8.4.2.70)."""
     page, space, version = text.rpartition(" ")
     if not space:
         return version_value(text)

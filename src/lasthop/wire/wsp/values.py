@@ -1,4 +1,4 @@
-"""What the value of each well-known header can be, as text and as octets (WSP 8.4.2)."""
+"""The kind of value of each well-known header, as text and as octets (WSP 8.4.2)."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _decode_application(cursor: Cursor) -> str:
 
 
 def _decode_accepted_application(cursor: Cursor) -> str:
-    if cursor.peek() == 0x80:  # any application
+    if cursor.peek() == 0x80:  # Any application.
         cursor.octet()
         return "*"
     return _decode_application(cursor)
@@ -218,5 +218,5 @@ KINDS: dict[str, WspKind] = {
     "X-Wap-Loc-Invocation": TEXT,
     "X-Wap-Loc-Delivery": TEXT,
 }
-"""By field. Those that are missing (cookies, TE, profile differences and warnings) are written as
-text, and kept as they came when they are read."""
+"""The kind of value by field. Fields that are missing (cookies, TE, profile differences and
+warnings) are written as text, and kept as they came when they are read."""
