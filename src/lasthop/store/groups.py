@@ -25,7 +25,7 @@ class GroupMessageRow(msgspec.Struct, array_like=True, gc=False):
 
     message: int
     state: int
-    """The state, a `core.groups.group_message.Standing`."""
+    """The state of the message, a `core.groups.group_message.Standing`."""
     open: bool
     """Whether the gateway needs the row after a restart."""
     device: int = 0

@@ -40,6 +40,6 @@ class StreamsRestored(msgspec.Struct, frozen=True):
     """The rows of streams when a store is opened."""
 
     rows: Iterable[StreamRow] = ()
-    """The open streams, by key."""
+    """The streams that are open, in ascending order of key."""
     pieces: Iterable[PieceRow] = ()
     """The pieces of the open streams, by stream and offset; may be read once."""

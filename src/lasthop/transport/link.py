@@ -243,7 +243,7 @@ class ChannelLink:
         return 0
 
     def write(self, units: list[bytes]) -> None:
-        """Send these units, in order."""
+        """Send these units over the connection, in order."""
         raise NotImplementedError
 
     def hang_up(self) -> None:

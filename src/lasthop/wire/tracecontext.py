@@ -30,7 +30,7 @@ class TraceContext(NamedTuple):
     """The trace of a message and the span that the message came from."""
 
     trace: bytes
-    """The trace-id, 16 bytes."""
+    """The trace-id of the message, 16 bytes."""
     span: bytes
     """The parent-id, 8 bytes: the span that the message came from."""
     sampled: bool

@@ -23,7 +23,7 @@ distinguishes consecutive datagrams."""
 
 
 class DatagramNetwork(Protocol):
-    """The object that sends datagrams."""
+    """The object that sends datagrams to an endpoint."""
 
     def send(self, data: bytes, to: Endpoint) -> None:
         """Hand a datagram to the network."""

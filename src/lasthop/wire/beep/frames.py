@@ -69,7 +69,7 @@ Frame: TypeAlias = BeepData | Seq
 
 
 def encode(frame: Frame) -> bytes:
-    """Encode a frame as octets."""
+    """Encode a frame as octets of the TCP stream."""
     if isinstance(frame, Seq):
         return b"SEQ %d %d %d\r\n" % frame
     answer = b"" if frame.answer is None else b" %d" % frame.answer

@@ -362,7 +362,7 @@ class Ping(msgspec.Struct, frozen=True, gc=False):
 
 
 class Pong(msgspec.Struct, frozen=True, gc=False):
-    """The answer to a PING."""
+    """The gateway's answer to a PING."""
 
 
 class Wanted(msgspec.Struct, frozen=True, gc=False):

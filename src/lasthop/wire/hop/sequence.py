@@ -40,7 +40,7 @@ class Outbound(Generic[T]):
 
     def __init__(self) -> None:
         self.assigned = 0
-        """How many numbers were assigned."""
+        """How many numbers were assigned in this epoch."""
         self.received = 0
         self.delivered = 0
         self._sent: dict[int, T] = {}

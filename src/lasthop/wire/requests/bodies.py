@@ -25,7 +25,7 @@ class UnitsToSend:
     def __init__(self) -> None:
         self._units: deque[bytes] = deque()
         self.size = 0
-        """Bytes of units that wait."""
+        """Bytes of the units that wait for a body."""
 
     def __bool__(self) -> bool:
         return bool(self._units)

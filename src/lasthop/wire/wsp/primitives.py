@@ -13,7 +13,7 @@ from lasthop.wire.uintvar import encode_uintvar, read_uintvar
 from lasthop.wire.wsp.httpdate import format_http_date
 
 Version = tuple[int, int]
-"""An encoding version: major, minor."""
+"""A version of WSP's header encoding: major, minor."""
 
 QUOTE = 0x7F
 """The octet before a text whose first octet would be taken for something else."""

@@ -38,7 +38,7 @@ class Sir(msgspec.Struct, frozen=True, kw_only=True):
     applications: tuple[Application, ...] = ()
     wsp_contacts: tuple[Address, ...] = ()
     other_contacts: tuple[Address, ...] = ()
-    """Contact points for OTA-HTTP."""
+    """Contact points for sessions over OTA-HTTP."""
     protocol_options: tuple[int, ...] = ()
     provisioning_url: str = ""
     capability_tags: tuple[bytes, ...] = ()

@@ -135,7 +135,7 @@ _CON = 0x80
 
 
 def encode_pdu(pdu: Pdu) -> bytes:
-    """Encode one PDU as octets."""
+    """Encode one PDU as the octets of a datagram."""
     items = pdu.items
     match pdu:
         case Invoke():

@@ -43,7 +43,7 @@ class Phase(Enum):
     RECEIVING = auto()
     WITH_USER = auto()
     ANSWERING = auto()
-    """The result is being sent."""
+    """The result is being sent to the initiator."""
     OVER = auto()
     """The transaction has ended, and is remembered so that a repetition gets the same answer."""
     GONE = auto()
