@@ -121,12 +121,12 @@ def steal(events: list[Event]) -> None:
 
 
 BREAKS: dict[str, tuple[Callable[[list[Event]], object], str]] = {
-    "gap": (lambda e: e.pop(5), "order: event 6 where 5 was to come"),
-    "twice": (lambda e: e.insert(5, e[5]), "order: event 5 where 6 was to come"),
+    "gap": (lambda e: e.pop(5), "order: event 6 where 5 was expected"),
+    "twice": (lambda e: e.insert(5, e[5]), "order: event 5 where 6 was expected"),
     "boot": (lambda e: set_to(e[5], boot=0), "order: event 5 is of boot 0, after 1"),
     "device": (
         lambda e: set_to(e[5], dn=9),
-        "device order: event 5 is number 9 of device a/tablet, where 1 was to come",
+        "device order: event 5 is number 9 of device a/tablet, where 1 was expected",
     ),
     "prev": (
         lambda e: set_to(e[6], prev=4),

@@ -210,7 +210,7 @@ def test_segments_of_another_life_of_the_store_are_not_added_to(
     before = sealed_lines(log)
     restored = History()
     restored.commit([NOON + 1] * events_after_restore)
-    with pytest.raises(StoreBroken, match="another life of the store"):
+    with pytest.raises(StoreBroken, match="another incarnation of the store"):
         exporter_of(restored, log).finish(NOON)
     assert sealed_lines(log) == before
 

@@ -134,7 +134,7 @@ async def test_a_name_leads_to_no_address_that_is_refused(
 ) -> None:
     names["evil.example"] = [address]
     said = await ResultNotifier(Destinations())("http://evil.example/", "application/xml", b"")
-    assert said.reason == "evil.example is at no address that is allowed"
+    assert said.reason == "evil.example has no address that is allowed"
     assert connected == []
 
 
@@ -161,7 +161,7 @@ async def test_a_dot_at_the_end_changes_nothing(
 ) -> None:
     names[host] = ["127.0.0.1"]
     said = await ResultNotifier(Destinations())(f"http://{host}/", "application/xml", b"")
-    assert said.reason == f"{host} is at no address that is allowed"
+    assert said.reason == f"{host} has no address that is allowed"
     assert connected == []
 
 

@@ -40,7 +40,7 @@ async def test_nobody_is_told_at_an_address_that_is_not_allowed() -> None:
         # A name that leads to this machine is found out when it is looked up.
         said = await tell(url.replace("127.0.0.1", "localhost"), "application/xml", b"<pap/>")
     assert said.verdict is AnswerVerdict.UNREACHABLE
-    assert said.reason == "localhost is at no address that is allowed"
+    assert said.reason == "localhost has no address that is allowed"
     assert not asked
 
 

@@ -457,7 +457,10 @@ class TestEvents:
         store.apply(Maker().commit(events=1))
         with pytest.raises(StoreBroken) as refused:
             store.exported(2)
-        assert str(refused.value) == "cannot have exported events yet to come (until=2, next=1)"
+        assert (
+            str(refused.value)
+            == "events that do not exist yet cannot have been exported (until=2, next=1)"
+        )
 
 
 class TestRetiring:

@@ -69,7 +69,7 @@ def test_how_often_a_gateway_is_polled(url: str, every: int | None) -> None:
         ("ftp://gateway", BEGINS),
         ("unix:", BEGINS),
         ("seqpacket://", BEGINS),
-        ("tcp://", "an address names a host"),
+        ("tcp://", "an address must name a host"),
         ("tcp://gateway:port", "not an address: Port could not be cast to integer value as 'port'"),
         ("tcp://gateway:70000", "not an address: Port out of range 0-65535"),
         ("beep://gateway/path", "an address of beep has no path"),
@@ -111,6 +111,6 @@ async def test_a_server_that_speaks_no_websocket_is_an_os_error() -> None:
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     hello = Hello(app="shop", device="phone")
-    with pytest.raises(ConnectionError, match=r"no WebSocket there: .*404"):
+    with pytest.raises(ConnectionError, match=r"there is no WebSocket at this address: .*404"):
         await dial(parse(f"ws://127.0.0.1:{port}/x"), hello, ends(Diary(), HandClock()))
     server.close()

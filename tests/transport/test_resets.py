@@ -173,7 +173,7 @@ async def test_a_websocket_that_ended_before_its_handshake_is_not_there(
     monkeypatch.setattr(ClientConnection, "handshake", too_late)
     async with resetting(Stage.HELD) as peer:
         address = parse(f"ws://127.0.0.1:{peer.port}/hop")
-        with pytest.raises(ConnectionError, match="no WebSocket there"):
+        with pytest.raises(ConnectionError, match="there is no WebSocket"):
             await dial(address, Hello(app="shop", device="phone"), ends(Diary(), HandClock()))
 
 

@@ -107,7 +107,7 @@ class RequestLink(ChannelLink):
 
     def cut(self) -> None:
         self._answering.ending = True
-        self.ended("nobody came for the last word")
+        self.ended("the device did not fetch the last answer")
         self._answer()
 
     def next_timeout(self) -> Micros | None:

@@ -139,7 +139,7 @@ class LogCheck:
         if self._next is None:
             self._report.first = event.n
         elif event.n != self._next:
-            self._problem("order", f"event {event.n} where {self._next} was to come")
+            self._problem("order", f"event {event.n} where {self._next} was expected")
         if event.boot < self._boot:
             self._problem("order", f"event {event.n} is of boot {event.boot}, after {self._boot}")
         self._next = event.n + 1
@@ -183,7 +183,7 @@ class LogCheck:
             else:
                 self._problem(
                     "store",
-                    f"{_name(life)} is {life.state} by event {offset}, and not so in the store",
+                    f"{_name(life)} is {life.state} by event {offset}, but not in the store",
                 )
         return report
 
@@ -211,7 +211,7 @@ class LogCheck:
             self._problem(
                 "device order",
                 f"event {event.n} is number {event.dn} of device {event.app}/{event.dev},"
-                f" where {expected} was to come",
+                f" where {expected} was expected",
             )
         self._device_next[device] = event.dn + 1
         if event.kind == Kind.REMOVED:

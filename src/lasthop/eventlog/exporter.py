@@ -150,7 +150,7 @@ class Exporter:
         # either.
         if self._pages.event_at(end - 1) != line:
             raise StoreBroken(
-                "these segments are from another life of the store (was it restored from a"
+                "these segments are of another incarnation of the store (was it restored from a"
                 " backup?): move them away",
                 segment=str(newest.path),
                 exported=exported,

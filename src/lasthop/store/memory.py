@@ -248,7 +248,9 @@ class MemoryStore:
         kept = self._kept
         if until > kept.next_event:
             raise StoreBroken(
-                "cannot have exported events yet to come", until=until, next=kept.next_event
+                "events that do not exist yet cannot have been exported",
+                until=until,
+                next=kept.next_event,
             )
         kept.exported_to = max(kept.exported_to, until)
 

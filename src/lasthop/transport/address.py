@@ -60,7 +60,7 @@ def parse(url: str) -> GatewayAddress:
     except ValueError as error:
         raise InvalidRequest(f"not an address: {error}", address=url) from None
     if not host:
-        raise InvalidRequest("an address names a host", address=url)
+        raise InvalidRequest("an address must name a host", address=url)
     path = parts.path
     if kind.form is Form.HOST and path not in ("", "/"):
         raise InvalidRequest(f"an address of {scheme} has no path", address=url)

@@ -124,7 +124,7 @@ async def dial_websocket(
             user_agent_header=None,
         )
     except (WebSocketException, EOFError) as error:
-        raise ConnectionError(f"no WebSocket there: {error}") from error
+        raise ConnectionError(f"there is no WebSocket at this address: {error}") from error
     machine = Dialing(hello, mapping=Mapping.DATAGRAM, now=ends.clock.now())
     link = WebSocketLink(
         ends, machine, send=_sender(socket), hang_up=socket.close, cut=socket.transport.abort

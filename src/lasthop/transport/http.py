@@ -159,7 +159,7 @@ class _Exchange:
         try:
             port = parts.port
         except ValueError:
-            raise HttpFailure("not a port", sent=False) from None
+            raise HttpFailure("the URL's port is not a number up to 65535", sent=False) from None
         self._secure = parts.scheme == "https"
         self._host = parts.hostname
         self._port = port or (443 if self._secure else 80)
@@ -202,7 +202,7 @@ class _Exchange:
             address = ip_address(str(place[0]).partition("%")[0])
             if allowed(address):
                 return address
-        raise HttpFailure(f"{self._host} is at no address that is allowed", sent=False)
+        raise HttpFailure(f"{self._host} has no address that is allowed", sent=False)
 
     def _request(self, headers: Iterable[tuple[str, str]], body: bytes) -> bytes:
         lines = [

@@ -68,7 +68,7 @@ class RequestsLink(ChannelLink):
             raise ConnectionError(failure.reason) from None
         place = urlsplit(urljoin(path, answer.header("location")))
         if answer.status != 201 or not place.path:
-            raise ConnectionError(f"no gateway there: {_complaint(answer)}")
+            raise ConnectionError(f"there is no gateway at this address: {_complaint(answer)}")
         # Only the path counts, so that no answer can lead the device to another server.
         self._url = place.path
         self.begin()

@@ -86,7 +86,7 @@ class WebSocketLink(ChannelLink):
     def cut(self) -> None:
         if self._sender is not None:
             self._sender.cancel()
-        self.ended("the peer did not take the last word")
+        self.ended("the peer did not read the last frames in time")
         self._cut()
 
     def _start(self) -> None:

@@ -30,8 +30,8 @@ from tests.wire.ota.phone import SERVER, Phone
 from tests.wire.wtp.air import Air, Weather
 
 ROUTE = Route(Variant.WSP_SESSION, "10.0.0.2")
-NO_CONFIRMED = Unfit(3007, "the client's session takes no confirmed pushes")
-NO_UNCONFIRMED = Unfit(3007, "the client's session takes no unconfirmed pushes")
+NO_CONFIRMED = Unfit(3007, "the client's session accepts no confirmed pushes")
+NO_UNCONFIRMED = Unfit(3007, "the client's session accepts no unconfirmed pushes")
 INVITATION = Sir(wsp_contacts=(Address(bytes((10, 0, 0, 1)), 9201),))
 
 
@@ -170,7 +170,7 @@ def test_limits_of_the_client_hold() -> None:
     gateway.carry(b"y" * 1500, capabilities={"ota.application": "wml.ua"})
     outcome = gateway.outcome(b"y" * 1500)
     assert isinstance(outcome, Unfit)
-    assert "larger than what the client takes" in outcome.reason
+    assert "larger than what the client accepts" in outcome.reason
 
 
 def test_what_no_transaction_carries_is_refused_at_once_and_not_when_its_turn_comes() -> None:

@@ -94,7 +94,9 @@ def test_nothing_leaves_after_its_time_or_without_a_network() -> None:
     carrier = UnitCarrier(by_ipv4=air, by_ipv6=None, clock=StoppedClock(5))
     assert isinstance(carried(carrier, parcel(deliver_before=5)), NotReached)
     six = Route(Variant.WSP, "2001:db8::1")
-    assert carried(carrier, parcel(route=six)) == NotReached("no network of this address family")
+    assert carried(carrier, parcel(route=six)) == NotReached(
+        "the gateway has no network of this address family"
+    )
     assert air.sent == []
 
 

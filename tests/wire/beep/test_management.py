@@ -85,7 +85,7 @@ def test_what_is_written_is_read(said: Management) -> None:
         (b"<ok>&nbsp;</ok>", "has an unknown entity"),
         (b"<error code='550'>&#0;</error>", "has an unknown entity"),
         (b"<a><b><c><d/></c></b></a>", "is too deep"),
-        (b"<what/>", "channel 0 does not know this"),
+        (b"<what/>", "channel 0 has no such element"),
         (b"<start number='1'/>", "a start names no profile"),
         (b"<start><profile uri='a'/></start>", "start has no valid number"),
         (b"<start number='0'><profile uri='a'/></start>", "start has no valid number"),

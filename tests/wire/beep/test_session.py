@@ -234,7 +234,7 @@ def test_what_cannot_be_started_is_refused_with_a_reason() -> None:
     pair.device.start(ECHO)
     pair.carry()
     assert pair.at_device[-1] == ChannelRefused(
-        2, 501, "the number of the channel is of the wrong kind"
+        2, 501, "an initiator starts odd channels, a listener even ones"
     )
     pair.device._next_channel = 3
     pair.device.start(ECHO)
@@ -293,13 +293,13 @@ def test_the_examples_of_the_rfc_are_understood() -> None:
         (BeepData(BeepKind.MSG, 5, 0, False, 0, b""), "there is no such channel"),
         (Seq(5, 0, 10), "there is no such channel"),
         (BeepData(BeepKind.MSG, 0, 1, False, 1, b""), "octets are missing"),
-        (BeepData(BeepKind.RPY, 0, 9, False, 49, b""), "a reply answers nothing"),
+        (BeepData(BeepKind.RPY, 0, 9, False, 49, b""), "a reply belongs to no message"),
         (BeepData(BeepKind.MSG, 0, 1, False, 49, bytes(4096)), "a frame is beyond the window"),
         (Seq(0, 4_000_000_000, 10), "octets are acknowledged that were never sent"),
         (BeepData(BeepKind.MSG, 0, 1, False, 49, b"<ok/>"), "no end of its headers"),
         (
             BeepData(BeepKind.MSG, 0, 1, False, 49, b"\r\n<ok/>"),
-            "channel 0 speaks application/beep",
+            "messages on channel 0 must be application/beep",
         ),
         (BeepData(BeepKind.MSG, 0, 1, False, 49, b"so\r\n\r\n<ok/>"), "a header has no name"),
     ],
@@ -343,10 +343,10 @@ def test_a_number_is_not_used_twice_before_it_is_answered() -> None:
 
 def test_channel_0_has_its_own_manners() -> None:
     session = BeepSession(initiator=False, max_message=1000)
-    with pytest.raises(BeepError, match="was not greeted"):
+    with pytest.raises(BeepError, match="did not begin with a greeting"):
         say(session, HEAD + b"<ok/>", kind=BeepKind.RPY, number=0)
     session = BeepSession(initiator=False, max_message=1000)
-    with pytest.raises(BeepError, match="was not greeted"):
+    with pytest.raises(BeepError, match="did not begin with a greeting"):
         say(session, HEAD + b"<start number='1'><profile uri='a'/></start>")
     session = greeted()
     session.start(ECHO)
@@ -354,7 +354,7 @@ def test_channel_0_has_its_own_manners() -> None:
         say(session, HEAD + b"<ok/>", kind=BeepKind.RPY)
     session = greeted()
     session.start(ECHO)
-    with pytest.raises(BeepError, match="an error comes in an ERR"):
+    with pytest.raises(BeepError, match="an error must be in an ERR, and only there"):
         say(session, HEAD + b"<error code='550'/>", kind=BeepKind.RPY)
     session = greeted()
     session.start(ECHO)

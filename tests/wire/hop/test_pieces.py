@@ -33,7 +33,7 @@ def test_a_unit_that_fits_is_sent_as_it_is() -> None:
 def test_a_unit_is_not_interrupted() -> None:
     joiner = Joiner()
     joiner.take(b"\x7fabc", most=100)
-    with pytest.raises(MalformedFrame, match="a unit ends inside"):
+    with pytest.raises(MalformedFrame, match="a whole unit came before the last piece of another"):
         joiner.take(b"\x01", most=100)
 
 

@@ -86,7 +86,7 @@ def test_what_was_not_granted_is_refused() -> None:
 
 def test_what_was_never_sent_is_not_taken() -> None:
     sending = Sending(1, stream=False)
-    with pytest.raises(OutOfOrder, match="bytes are taken that were never sent"):
+    with pytest.raises(OutOfOrder, match="a TAKEN is for bytes that were never sent"):
         sending.heard(Taken(1, 11, 20), 10)
 
 

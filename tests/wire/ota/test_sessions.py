@@ -176,7 +176,7 @@ class TestPushing:
         phone.refuses = {b"hello": USERDCR, b"later": CONGESTION}
         first, second = server.push(), server.push(b"later")
         air.run(limit=5 * SECOND)
-        reason = "the client could not take it (0xe4)"
+        reason = "the client could not accept it (0xe4)"
         expected = [PushRefused(first, USERDCR), NotSent(second, reason)]
         assert sorted(server.outcomes(), key=str) == sorted(expected, key=str)
 
@@ -208,7 +208,7 @@ class TestPushing:
         air.add((phone.host, 49152), _Silent(), refuse, lambda _: None)
         ticket = server.push(bytes(5000))
         air.run(limit=SECOND)
-        reason = "the client takes no message of this size"
+        reason = "the client accepts no message of this size"
         assert server.outcomes() == [NotSent(ticket, reason, too_large=True)]
 
 

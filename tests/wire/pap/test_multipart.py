@@ -137,7 +137,7 @@ def test_transfer_encodings_are_taken_off(encoding: str, written: bytes, read: b
         (TYPE, b"--b", "does not end with its boundary"),
         (TYPE, b"--b--", "with nothing in it"),
         (TYPE, b"--b\r\nno header\r\n\r\n--b--", "not a header"),
-        (TYPE, b"--b\r\nContent-Transfer-Encoding: x\r\n\r\n--b--", "a transfer encoding"),
+        (TYPE, b"--b\r\nContent-Transfer-Encoding: x\r\n\r\n--b--", "the transfer encoding"),
         (TYPE, b"--b\r\nContent-Transfer-Encoding: base64\r\n\r\na\r\n--b--", "not base64"),
         (TYPE, b"--b\r\nContent-Transfer-Encoding: base64\r\n\r\n!aaa\r\n--b--", "not base64"),
     ],

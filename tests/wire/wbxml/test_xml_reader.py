@@ -98,7 +98,7 @@ def test_comments_and_sections_do_not_split_text() -> None:
         ("", "no element found"),
         ("<si/><si/>", "junk after document element"),
         ("<si>\x01</si>", "not well-formed"),
-        ("<si>\ud800</si>", "half a character"),
+        ("<si>\ud800</si>", "an unpaired surrogate"),
         (b"<si>\xff</si>", "not utf-8.*offset=4"),
         (b"<?xml version='1.0' encoding='x-mars'?><si/>", "character set is not known.*x-mars"),
     ],

@@ -134,9 +134,9 @@ class SessionCarrier:
             return
         confirmed = parcel.confirmed and session.confirms
         if parcel.strict and not confirmed:
-            report(Unfit(3007, "the client's session takes no confirmed pushes"))
+            report(Unfit(3007, "the client's session accepts no confirmed pushes"))
         elif not confirmed and not session.pushes:
-            report(Unfit(3007, "the client's session takes no unconfirmed pushes"))
+            report(Unfit(3007, "the client's session accepts no unconfirmed pushes"))
         else:
             self._push(session, parcel, report, now, confirmed=confirmed)
 
@@ -247,5 +247,5 @@ def _pdu(session: WspSession, parcel: Parcel, *, confirmed: bool) -> bytes:
         version=terminal.encoding_version,
     )
     if session.sdu and len(pdu) > session.sdu:
-        raise TooLarge("larger than what the client takes", size=len(pdu), limit=session.sdu)
+        raise TooLarge("larger than what the client accepts", size=len(pdu), limit=session.sdu)
     return pdu

@@ -58,7 +58,7 @@ class UnitCarrier:
         endpoint = parcel.route.endpoint()
         network = self._by_ipv6 if ":" in endpoint[0] else self._by_ipv4
         if network is None:
-            return NotReached("no network of this address family")
+            return NotReached("the gateway has no network of this address family")
         try:
             datagram = self.datagram(parcel)
         except Rejected as error:

@@ -143,7 +143,9 @@ class SqliteStore(SqliteReader):
     def exported(self, until: int) -> None:
         if until > self._next_event:
             raise StoreBroken(
-                "cannot have exported events yet to come", until=until, next=self._next_event
+                "events that do not exist yet cannot have been exported",
+                until=until,
+                next=self._next_event,
             )
         with store_errors():
             self._connection.execute(

@@ -190,7 +190,9 @@ class BeepChannel:
             if len(self._unanswered) >= MOST_UNANSWERED:
                 raise BeepError("too many messages are unanswered", channel=self.number)
         elif not self._expected or self._expected[0] != frame.number:
-            raise BeepError("a reply answers nothing", channel=self.number, number=frame.number)
+            raise BeepError(
+                "a reply belongs to no message", channel=self.number, number=frame.number
+            )
 
     def _done(self, frame: BeepData) -> None:
         if frame.kind is BeepKind.MSG:

@@ -138,7 +138,7 @@ def read(document: bytes) -> Management:
         case "error":
             return Error(_number(root, "code", least=100, most=999), text)
         case name:
-            raise BeepError("channel 0 does not know this", element=name)
+            raise BeepError("channel 0 has no such element", element=name)
 
 
 def _parse(text: str) -> _Element:

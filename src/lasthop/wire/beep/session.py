@@ -218,31 +218,31 @@ class BeepSession:
             return self._requested(message.number, said)
         if not self._greeted:
             if message.kind is not BeepKind.RPY or not isinstance(said, Greeting):
-                raise BeepError("the session was not greeted")
+                raise BeepError("the peer did not begin with a greeting")
             self._greeted = True
             return [Greeted(said.profiles)]
         if message.kind not in (BeepKind.RPY, BeepKind.ERR):
             raise BeepError("channel 0 is answered with RPY or ERR", kind=message.kind.value)
         if isinstance(said, Error) is not (message.kind is BeepKind.ERR):
-            raise BeepError("an error comes in an ERR")
+            raise BeepError("an error must be in an ERR, and only there")
         return self._asked.pop(message.number)(said)
 
     def _requested(self, number: int, said: Management) -> list[Event]:
         """Answer the peer's request to start or close a channel."""
         if not self._greeted:
-            raise BeepError("the session was not greeted")
+            raise BeepError("the peer did not begin with a greeting")
         if isinstance(said, StartRequest):
             return self._start_requested(number, said)
         if isinstance(said, CloseRequest):
             return self._close_requested(number, said)
-        self._answer(number, Error(UNSPECIFIC, "start and close are all that may be asked for"))
+        self._answer(number, Error(UNSPECIFIC, "channel 0 takes requests for start and close only"))
         return []
 
     def _start_requested(self, number: int, start: StartRequest) -> list[Event]:
         profile = next((uri for uri in start.profiles if uri in self._profiles), None)
         problem = ""
         if start.number % 2 != self._peer_parity:
-            problem = "the number of the channel is of the wrong kind"
+            problem = "an initiator starts odd channels, a listener even ones"
         elif start.number in self._channels:
             problem = "the number of the channel is taken"
         elif len(self._channels) > MOST_CHANNELS:
@@ -317,7 +317,9 @@ def _content(payload: bytes) -> bytes:
     headers, body = entity(payload)
     kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
     if kind != CONTENT_TYPE:
-        raise BeepError("channel 0 speaks application/beep+xml", type=kind.decode("latin-1"))
+        raise BeepError(
+            "messages on channel 0 must be application/beep+xml", type=kind.decode("latin-1")
+        )
     return body
 
 

@@ -41,7 +41,7 @@ class Joiner:
         mark = packet[0] if packet else 0
         if mark not in (MORE, LAST):
             if self._pieces is not None:
-                raise MalformedFrame("a unit ends inside")
+                raise MalformedFrame("a whole unit came before the last piece of another")
             return packet
         pieces = self._pieces if self._pieces is not None else bytearray()
         pieces += packet[1:]

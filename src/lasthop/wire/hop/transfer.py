@@ -98,7 +98,9 @@ class Sending:
         """Apply a TAKEN of the receiver, which may be behind an earlier one; raise OutOfOrder."""
         if taken.offset > available:
             raise OutOfOrder(
-                "bytes are taken that were never sent", offset=taken.offset, available=available
+                "a TAKEN is for bytes that were never sent",
+                offset=taken.offset,
+                available=available,
             )
         if taken.offset >= available:
             self.said_end = False  # It has everything, and has not heard so.

@@ -180,7 +180,9 @@ def _adapted(push: PushContent, terminal: Terminal, *, compact: bool, depth: int
     if language is not None and terminal.takes(language.text_type):
         return _decompiled(push, language)
     if not unknown:
-        raise NotTransformable("the client takes no form of it", content_type=media.essence)
+        raise NotTransformable(
+            "the client accepts no form of this content", content_type=media.essence
+        )
     return push
 
 
@@ -284,7 +286,7 @@ def inflate(body: bytes, coding: str, *, limit: int) -> bytes:
     elif coding == "deflate":
         attempts = (15, -15)  # Wrapped as in HTTP, or bare as some peers send it.
     else:
-        raise NotTransformable("a content coding that is not read here", coding=coding[:40])
+        raise NotTransformable("the content coding is not supported", coding=coding[:40])
     for window in attempts:
         machine = zlib.decompressobj(window)
         try:
@@ -323,7 +325,7 @@ def _revised(push: PushContent, terminal: Terminal) -> PushContent:
     try:
         application = over_the_air(header, client_default=terminal.default_application)
     except Malformed as error:
-        raise NotTransformable(f"no application can be told: {error}") from None
+        raise NotTransformable(f"the application is not valid: {error}") from None
     kept = [
         pair
         for pair in push.headers
@@ -338,7 +340,7 @@ def _revised(push: PushContent, terminal: Terminal) -> PushContent:
 def _check_size(body: bytes, terminal: Terminal) -> None:
     if terminal.max_size is not None and len(body) > terminal.max_size:
         raise NotTransformable(
-            "larger than what the client takes", size=len(body), limit=terminal.max_size
+            "larger than what the client accepts", size=len(body), limit=terminal.max_size
         )
 
 

@@ -308,10 +308,10 @@ def _ended(ticket: Ticket, event: wtp.TransactionEnded) -> Event:
     """Return what the end of a transaction without a confirmation means for its push."""
     if event.by_user:
         if event.reason in (DISCONNECT, SUSPEND, CONGESTION, MOREXCEEDED):
-            return NotSent(ticket, f"the client could not take it ({event.reason:#04x})")
+            return NotSent(ticket, f"the client could not accept it ({event.reason:#04x})")
         return PushRefused(ticket, event.reason)
     if event.reason in (Provider.NO_SEGMENTS, Provider.TOO_LARGE):
-        return NotSent(ticket, "the client takes no message of this size", too_large=True)
+        return NotSent(ticket, "the client accepts no message of this size", too_large=True)
     if event.reason == Provider.CAPACITY:
         return NotSent(ticket, "the client has no room for a transaction")
     return PushUnanswered(ticket, _REASONS.get(event.reason, "the transaction failed"))
@@ -321,5 +321,5 @@ _REASONS: dict[int, str] = {
     Provider.NO_RESPONSE: "no response",
     Provider.NO_USER_ACK: "no response of the application",
     Provider.INVALID_NUMBER: "the client does not know the transaction",
-    Provider.PROTOCOL_ERROR: "the client reports an error of protocol",
+    Provider.PROTOCOL_ERROR: "the client reports a protocol error",
 }

@@ -176,7 +176,7 @@ def _decode(body: bytes, encoding: str) -> bytes:
             return binascii.a2b_base64(body.translate(None, b" \t\r\n"), strict_mode=True)
         except binascii.Error:
             raise PapMalformed("an entity that is not base64") from None
-    raise PapMalformed("a transfer encoding that is not read here", encoding=name[:40])
+    raise PapMalformed("the transfer encoding is not supported", encoding=name[:40])
 
 
 def write_related(

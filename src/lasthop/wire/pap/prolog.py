@@ -89,7 +89,7 @@ def encoding_of(data: bytes, charset: str | None = None) -> str:
         charset = declared[1].decode("ascii") if declared else "utf-8"
     known = CHARSETS.get(charset.strip().lower())
     if known is None:
-        raise PapMalformed("a character set that is not read here", charset=charset[:40])
+        raise PapMalformed("the character set is not supported", charset=charset[:40])
     return known
 
 

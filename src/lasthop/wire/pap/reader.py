@@ -103,7 +103,7 @@ def read_any_document(data: bytes, *, charset: str | None = None) -> Document:
     prolog = read_prolog(text)
     try:
         if prolog.version is not None and prolog.version not in VERSIONS:
-            raise PapVersionUnknown("this version of PAP is not spoken here", asked=prolog.version)
+            raise PapVersionUnknown("this version of PAP is not supported", asked=prolog.version)
         version = Version(prolog.version) if prolog.version else UNDECLARED
         root = _parse(_screen(text, prolog.root))
         message = _message(root, version)

@@ -48,7 +48,7 @@ def _check_attributes(element: WbxmlElement, model: Model, language: Language) -
     for name, value in element.attributes.items():
         check_attribute(element.tag, name, value, language)
     if element.attributes.get("action") == "delete" and not element.attributes.get("si-id"):
-        raise Malformed("to delete needs an si-id", element=element.tag, attribute="si-id")
+        raise Malformed("action=delete needs an si-id", element=element.tag, attribute="si-id")
 
 
 def check_attribute(tag: str, name: str, value: str, language: Language) -> None:

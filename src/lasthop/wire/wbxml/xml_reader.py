@@ -127,7 +127,7 @@ class _Builder:
                 f"not well-formed: {reason}", line=error.lineno, column=error.offset + 1
             ) from None
         except UnicodeEncodeError:
-            raise Malformed("the text has half a character") from None
+            raise Malformed("the text has an unpaired surrogate") from None
         finally:
             # The handlers refer to the builder, and the builder to the parser: break the reference
             # cycle at once.
