@@ -35,7 +35,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "lasthop"
 def wire() -> Iterator[str]:
     """Frames, their fields by tag, and the numbers that stand for something."""
     for name, table in sorted(vars(fields).items()):
-        if isinstance(table, fields.Table):
+        if isinstance(table, fields.FieldTable):
             for field in table.fields:
                 kinds = [k for k, kind in vars(wire_kinds).items() if kind is field.kind]
                 yield f"{name} {field.tag} {field.name} {kinds[0]} {field.default!r}"

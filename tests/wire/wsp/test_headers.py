@@ -9,7 +9,7 @@ from lasthop.wire.wsp.headers import Header, RawHeader, decode_headers, encode_h
 from lasthop.wire.wsp.httpdate import format_http_date, parse_http_date
 from lasthop.wire.wsp.lines import parse_line, parse_lines
 from lasthop.wire.wsp.media import encode_content_type
-from lasthop.wire.wsp.primitives import Cursor, integer, long_integer, q_value, text_string
+from lasthop.wire.wsp.primitives import OctetCursor, integer, long_integer, q_value, text_string
 from lasthop.wire.wsp.values import KINDS
 
 
@@ -84,7 +84,7 @@ def test_too_long_a_block_is_refused() -> None:
 )
 def test_integers_take_the_shorter_form(value: int, octets: str) -> None:
     assert integer(value).hex() == octets
-    assert Cursor(bytes.fromhex(octets)).integer() == value
+    assert OctetCursor(bytes.fromhex(octets)).integer() == value
 
 
 def test_a_long_integer_can_be_zero_and_has_a_limit() -> None:

@@ -14,7 +14,7 @@ from lasthop.wire.wsp.lines import format_lines, parse_lines
 from lasthop.wire.wsp.media import decode_content_type, encode_content_type
 from lasthop.wire.wsp.multipart import MultipartEntry, decode_multipart, encode_multipart
 from lasthop.wire.wsp.pdus import Pdu, decode_pdu, decode_unit, encode_pdu, encode_unit
-from lasthop.wire.wsp.primitives import Cursor, Version
+from lasthop.wire.wsp.primitives import OctetCursor, Version
 from lasthop.wire.wsp.sir import Sir, decode_sir, encode_sir
 from tests.wire.wsp.strategies import content_types, header, headers, pdus, sirs, versions
 
@@ -36,7 +36,7 @@ def test_a_block_comes_back_from_octets_and_from_lines(
 @given(content_types, versions)
 def test_a_content_type_comes_back(text: str, version: Version) -> None:
     data = encode_content_type(text, version)
-    cursor = Cursor(data + b"\xff")
+    cursor = OctetCursor(data + b"\xff")
     assert decode_content_type(cursor) == text
     assert cursor.pos == len(data)
 

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 
 from lasthop.errors import MalformedFrame
-from lasthop.wire.hop.fields import Field, Table
+from lasthop.wire.hop.fields import Field, FieldTable
 from lasthop.wire.hop.kinds import NUMBER, HopKind, read_numbers, read_text, write_text
 from lasthop.wire.varint import encode_varint, read_varint
 
@@ -212,11 +212,11 @@ def _read_inventory(data: bytes) -> Inventory:
 
 KEYS = HopKind(_write_keys, _read_keys)
 
-_LOOK = Table(
+_LOOK = FieldTable(
     Field(1, "wanted", NUMBER), Field(2, "queue_size", NUMBER, 0), Field(3, "held", KEYS, ())
 )
 
-_REPORT = Table(
+_REPORT = FieldTable(
     Field(1, "reads", HopKind(_write_reads, _read_reads), ()),
     Field(2, "had", KEYS, ()),
     Field(3, "lapsed", KEYS, ()),

@@ -42,7 +42,7 @@ class Field(NamedTuple):
     default: object = None
 
 
-class Table:
+class FieldTable:
     """The fields of one type of frame, by tag."""
 
     __slots__ = ("_by_tag", "fields")
@@ -92,7 +92,7 @@ class Table:
         return found
 
 
-HELLO = Table(
+HELLO = FieldTable(
     Field(1, "app", TEXT),
     Field(2, "device", TEXT),
     Field(3, "token", TEXT),
@@ -118,7 +118,7 @@ HELLO = Table(
     Field(0x81, "probe", FLAG, False),
 )
 
-WELCOME = Table(
+WELCOME = FieldTable(
     Field(4, "features", NUMBER, 0),
     Field(5, "incarnation", INCARNATION),
     Field(6, "epoch", NUMBER),
@@ -140,7 +140,7 @@ WELCOME = Table(
 
 _DEFAULTS = Headers()
 
-HEADERS = Table(
+HEADERS = FieldTable(
     *(
         Field(tag, name, getattr(kinds, kind), getattr(_DEFAULTS, name))
         for tag, name, kind in HEADER_TAGS

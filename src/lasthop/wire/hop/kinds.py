@@ -216,7 +216,7 @@ NUMBERS = HopKind(
 )
 FRAME_SIZE = HopKind(encode_varint, _read_frame_size)
 GAPS = HopKind(lambda _: b"", read_gaps)
-"""Individual acknowledgements; `Table.write` encodes them, since they depend on the received
+"""Individual acknowledgements; `FieldTable.write` encodes them, since they depend on the received
 count."""
 PRIORITY = _octet("priority", 9)
 OPERATION = _octet("operation", 255)

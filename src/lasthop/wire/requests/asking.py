@@ -43,7 +43,7 @@ class RequestToMake(NamedTuple):
     body: bytes
 
 
-class _Open:
+class _OpenRequest:
     """A request that is not answered yet."""
 
     __slots__ = ("again_at", "attempts", "body", "wait")
@@ -63,7 +63,7 @@ class RequestClient:
 
     def __init__(self) -> None:
         self._outgoing = UnitsToSend()
-        self._open: dict[int, _Open] = {}
+        self._open: dict[int, _OpenRequest] = {}
         # The request that opened the connection was number 0.
         self._next = 1
         self._ending = False
@@ -104,7 +104,7 @@ class RequestClient:
             for wait in new:
                 body = b"" if wait else self._outgoing.pack()
                 number, self._next = self._next, self._next + 1
-                self._open[number] = _Open(wait, body)
+                self._open[number] = _OpenRequest(wait, body)
                 asks.append(RequestToMake(number, min(seen, number), wait, body))
         return asks
 

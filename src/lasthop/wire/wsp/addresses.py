@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from lasthop.wire.wsp.primitives import Cursor
+from lasthop.wire.wsp.primitives import OctetCursor
 
 HAS_BEARER = 0x80
 HAS_PORT = 0x40
@@ -44,7 +44,7 @@ def encode_addresses(addresses: Iterable[Address]) -> bytes:
     return bytes(out)
 
 
-def decode_addresses(cursor: Cursor) -> tuple[Address, ...]:
+def decode_addresses(cursor: OctetCursor) -> tuple[Address, ...]:
     """Decode the address records up to the end of the cursor; raise Malformed."""
     found = []
     while cursor.left:

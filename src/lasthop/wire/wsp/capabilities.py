@@ -12,7 +12,7 @@ import msgspec
 
 from lasthop.errors import Malformed
 from lasthop.wire.uintvar import encode_uintvar
-from lasthop.wire.wsp.primitives import Cursor
+from lasthop.wire.wsp.primitives import OctetCursor
 
 DEFAULT_SDU_SIZE = 1400
 DEFAULT_OUTSTANDING = 1
@@ -63,7 +63,7 @@ def encode_capabilities(capabilities: Capabilities) -> bytes:
     return b"".join(encode_uintvar(len(each)) + each for each in (*found, *capabilities.others))
 
 
-def decode_capabilities(cursor: Cursor) -> Capabilities:
+def decode_capabilities(cursor: OctetCursor) -> Capabilities:
     """Decode the capabilities up to the end of the cursor; raise Malformed."""
     fields: dict[str, int] = {}
     others: list[bytes] = []
@@ -84,7 +84,7 @@ def decode_capabilities(cursor: Cursor) -> Capabilities:
     )
 
 
-def _known(one: Cursor) -> tuple[str, int]:
+def _known(one: OctetCursor) -> tuple[str, int]:
     number = one.short_integer()
     if number in _SIZES:
         name, value = _SIZES[number], one.uintvar()

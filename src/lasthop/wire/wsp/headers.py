@@ -15,7 +15,7 @@ import msgspec
 
 from lasthop.errors import Malformed, TooLarge
 from lasthop.wire.wsp.fields import FIELDS, code_of
-from lasthop.wire.wsp.primitives import CONTROL, TOKEN, Cursor, Version, text_string
+from lasthop.wire.wsp.primitives import CONTROL, TOKEN, OctetCursor, Version, text_string
 from lasthop.wire.wsp.values import KINDS
 
 DEFAULT_VERSION: Version = (1, 2)
@@ -131,9 +131,9 @@ def _elements(value: str) -> list[str]:
     return found
 
 
-def decode_headers(data: bytes | Cursor) -> tuple[Field, ...]:
+def decode_headers(data: bytes | OctetCursor) -> tuple[Field, ...]:
     """Decode the headers of a block; raise Malformed with the offset, or TooLarge."""
-    cursor = data if isinstance(data, Cursor) else Cursor(data)
+    cursor = data if isinstance(data, OctetCursor) else OctetCursor(data)
     if cursor.left > MAX_BLOCK:
         raise TooLarge("the headers are too long", size=cursor.left, limit=MAX_BLOCK)
     page = DEFAULT_PAGE
@@ -155,7 +155,7 @@ def decode_headers(data: bytes | Cursor) -> tuple[Field, ...]:
     return tuple(found)
 
 
-def _decode(page: int, code: int, value: Cursor) -> Field:
+def _decode(page: int, code: int, value: OctetCursor) -> Field:
     start = value.pos
     if page == DEFAULT_PAGE and code in FIELDS:
         name = FIELDS[code][0]
@@ -170,7 +170,7 @@ def _decode(page: int, code: int, value: Cursor) -> Field:
     return RawHeader(page, code, value.data[start : value.end])
 
 
-def _decode_text(cursor: Cursor) -> Header:
+def _decode_text(cursor: OctetCursor) -> Header:
     at = cursor.pos
     name = cursor.text_string()
     if TOKEN.fullmatch(name) is None:

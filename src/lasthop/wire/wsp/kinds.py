@@ -13,7 +13,7 @@ from typing import NamedTuple
 from lasthop.errors import Malformed
 from lasthop.wire.wsp.parameters import split_parameters
 from lasthop.wire.wsp.primitives import (
-    Cursor,
+    OctetCursor,
     Version,
     q_value,
     short_integer,
@@ -27,22 +27,22 @@ class WspKind(NamedTuple):
 
     encode: Callable[[str, int, Version], bytes]
     """Encodes the text, given the number of the field and the client's encoding version."""
-    decode: Callable[[Cursor], str]
+    decode: Callable[[OctetCursor], str]
     listed: bool = False
     """Whether a comma separates elements, each of which is a field of its own."""
 
 
 def plain(
-    encode: Callable[[str], bytes], decode: Callable[[Cursor], str], *, listed: bool = False
+    encode: Callable[[str], bytes], decode: Callable[[OctetCursor], str], *, listed: bool = False
 ) -> WspKind:
     return WspKind(lambda text, field, version: encode(text), decode, listed)
 
 
-def behind_length(read: Callable[[Cursor], str]) -> Callable[[Cursor], str]:
+def behind_length(read: Callable[[OctetCursor], str]) -> Callable[[OctetCursor], str]:
     """Return a decoder that applies `read` to the octets behind a length, all of which it must
     use."""
 
-    def decode(cursor: Cursor) -> str:
+    def decode(cursor: OctetCursor) -> str:
         inner = cursor.inside(cursor.value_length())
         text = read(inner)
         inner.finish()
@@ -51,7 +51,7 @@ def behind_length(read: Callable[[Cursor], str]) -> Callable[[Cursor], str]:
     return decode
 
 
-def is_text(cursor: Cursor) -> bool:
+def is_text(cursor: OctetCursor) -> bool:
     """Whether a text starts at the cursor; it may be empty."""
     first = cursor.peek()
     return first == 0 or 0x20 <= first < 0x80
@@ -70,7 +70,7 @@ def tokens(names: Mapping[str, int], *, others: bool = True, listed: bool = Fals
             raise ValueError(f"has no number: {text!r}")
         return token_text(text)
 
-    def decode(cursor: Cursor) -> str:
+    def decode(cursor: OctetCursor) -> str:
         if cursor.peek() < 0x80:
             return cursor.text_string()
         return named(cursor, shown)
@@ -78,7 +78,7 @@ def tokens(names: Mapping[str, int], *, others: bool = True, listed: bool = Fals
     return plain(encode, decode, listed=listed)
 
 
-def named(cursor: Cursor, names: Mapping[int, str]) -> str:
+def named(cursor: OctetCursor, names: Mapping[int, str]) -> str:
     code = cursor.short_integer()
     if code not in names:
         raise Malformed("a number without a meaning", offset=cursor.pos - 1)
@@ -87,7 +87,7 @@ def named(cursor: Cursor, names: Mapping[int, str]) -> str:
 
 def weighted(
     encode: Callable[[str], bytes],
-    decode: Callable[[Cursor], str],
+    decode: Callable[[OctetCursor], str],
     *,
     since: int = 0,
 ) -> WspKind:
@@ -107,13 +107,13 @@ def weighted(
             raise ValueError(f"takes no weight: {text!r}")
         return with_length(octets + weight)
 
-    def decode_element(cursor: Cursor) -> str:
+    def decode_element(cursor: OctetCursor) -> str:
         if cursor.peek() >= 0x20:
             return decode(cursor)
         return decode_general(cursor)
 
     @behind_length
-    def decode_general(inner: Cursor) -> str:
+    def decode_general(inner: OctetCursor) -> str:
         element = decode(inner)
         return f"{element}; q={inner.q_value()}" if inner.left else element
 

@@ -10,7 +10,7 @@ import re
 
 from lasthop.errors import Malformed
 from lasthop.wire.wsp.headers import Field, Header, RawHeader
-from lasthop.wire.wsp.primitives import CONTROL, TOKEN, Cursor
+from lasthop.wire.wsp.primitives import CONTROL, TOKEN, OctetCursor
 
 _RAW = re.compile(r"@([0-9]{1,3})\.([0-7][0-9a-f])", re.IGNORECASE)
 
@@ -43,7 +43,7 @@ def _octets(value: str, where: dict[str, int]) -> bytes:
         octets = bytes.fromhex(value)
     except ValueError:
         raise Malformed("not hexadecimal", text=value[:40], **where) from None
-    cursor = Cursor(octets)
+    cursor = OctetCursor(octets)
     try:
         cursor.value()
         cursor.finish()

@@ -18,7 +18,7 @@ from lasthop.wire.wsp.parameters import (
 )
 from lasthop.wire.wsp.primitives import (
     TOKEN,
-    Cursor,
+    OctetCursor,
     Version,
     integer,
     short_integer,
@@ -59,7 +59,7 @@ def encode_content_type(text: str, version: Version) -> bytes:
         raise Malformed("not a content type", value=text, reason=str(error)) from None
 
 
-def decode_content_type(cursor: Cursor) -> str:
+def decode_content_type(cursor: OctetCursor) -> str:
     """Decode a content type in either form; raise Malformed."""
     first = cursor.peek()
     if first >= 0x80:
@@ -81,7 +81,7 @@ def _name(code: int) -> str:
     return f"x-wap-type/{code:#x}" if known is None else known[0]
 
 
-def _checked(cursor: Cursor) -> str:
+def _checked(cursor: OctetCursor) -> str:
     start = cursor.pos
     media = cursor.text_string()
     if not _is_media(media):

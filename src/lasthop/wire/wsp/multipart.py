@@ -10,7 +10,7 @@ from lasthop.errors import Malformed, TooLarge
 from lasthop.wire.uintvar import encode_uintvar
 from lasthop.wire.wsp.headers import DEFAULT_VERSION, Field, decode_headers, encode_headers
 from lasthop.wire.wsp.media import decode_content_type, encode_content_type
-from lasthop.wire.wsp.primitives import Cursor, Version
+from lasthop.wire.wsp.primitives import OctetCursor, Version
 
 MAX_ENTRIES = 1_000
 """The most parts of a body: a part takes three octets, and some hundred in memory. A push has a
@@ -42,7 +42,7 @@ def encode_multipart(
 def decode_multipart(data: bytes) -> tuple[MultipartEntry, ...]:
     """Decode the parts of a body; raise Malformed or TooLarge. The number of parts is ignored, only
     their lengths count: later senders write 0."""
-    cursor = Cursor(data)
+    cursor = OctetCursor(data)
     cursor.uintvar()
     found: list[MultipartEntry] = []
     while cursor.left:

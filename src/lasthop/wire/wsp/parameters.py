@@ -18,7 +18,7 @@ from lasthop.wire.wsp.content_types import CODES as TYPE_CODES, CONTENT_TYPES
 from lasthop.wire.wsp.httpdate import parse_http_date
 from lasthop.wire.wsp.primitives import (
     TOKEN,
-    Cursor,
+    OctetCursor,
     Version,
     integer,
     long_integer,
@@ -34,7 +34,7 @@ Parameters = tuple[tuple[str, str], ...]
 
 Encode = Callable[[str], bytes]
 """Encodes a value; raises ValueError for a value that the parameter cannot hold."""
-Decode = Callable[[Cursor], str]
+Decode = Callable[[OctetCursor], str]
 
 
 class Parameter(NamedTuple):
@@ -63,7 +63,7 @@ def encode_charset(text: str) -> bytes:
     return integer(plain_number(text)) if text.isascii() and text.isdigit() else text_value(text)
 
 
-def decode_charset(cursor: Cursor) -> str:
+def decode_charset(cursor: OctetCursor) -> str:
     if _is_text(cursor):
         return cursor.text_value()
     number = cursor.integer()
@@ -78,7 +78,7 @@ def _encode_small_number(text: str) -> bytes:
     return short_integer(plain_number(text))
 
 
-def _decode_number(cursor: Cursor) -> str:
+def _decode_number(cursor: OctetCursor) -> str:
     return cursor.text_value() if _is_text(cursor) else str(cursor.integer())
 
 
@@ -86,7 +86,7 @@ def _encode_date(text: str) -> bytes:
     return long_integer(parse_http_date(text))
 
 
-def _decode_date(cursor: Cursor) -> str:
+def _decode_date(cursor: OctetCursor) -> str:
     return cursor.text_value() if _is_text(cursor) else cursor.date()
 
 
@@ -101,7 +101,7 @@ def _encode_type(text: str) -> bytes:
     return text_string(text) if code is None or code > 0x7F else short_integer(code)
 
 
-def _decode_type(cursor: Cursor) -> str:
+def _decode_type(cursor: OctetCursor) -> str:
     if _is_text(cursor):
         return cursor.text_string()
     code = cursor.short_integer()
@@ -116,7 +116,7 @@ def encode_field_name(text: str) -> bytes:
     return token_text(text) if codes is None else short_integer(codes[-1][0])
 
 
-def decode_field_name(cursor: Cursor) -> str:
+def decode_field_name(cursor: OctetCursor) -> str:
     if cursor.peek() < 0x80:
         return cursor.text_string()
     code = cursor.short_integer()
@@ -130,21 +130,21 @@ def _encode_q(text: str) -> bytes:
     return q_value(text) or text_value(text)
 
 
-def _is_text(cursor: Cursor) -> bool:
+def _is_text(cursor: OctetCursor) -> bool:
     first = cursor.peek()
     return first == 0 or 0x20 <= first < 0x80
 
 
-_TEXT = (text_string, Cursor.text_string)
-_TEXT_VALUE = (text_value, Cursor.text_value)
+_TEXT = (text_string, OctetCursor.text_string)
+_TEXT_VALUE = (text_value, OctetCursor.text_value)
 _NUMBER = (_encode_number, _decode_number)
 _SMALL = (_encode_small_number, _decode_number)
 _DATE = (_encode_date, _decode_date)
 
 PARAMETERS: dict[int, Parameter] = {
-    0x00: Parameter("q", (1, 1), _encode_q, Cursor.q_value),
+    0x00: Parameter("q", (1, 1), _encode_q, OctetCursor.q_value),
     0x01: Parameter("charset", (1, 1), encode_charset, decode_charset),
-    0x02: Parameter("level", (1, 1), version_value, Cursor.version_value),
+    0x02: Parameter("level", (1, 1), version_value, OctetCursor.version_value),
     0x03: Parameter("type", (1, 1), *_NUMBER),
     0x04: Parameter("uaprof", (1, 1), *_TEXT),
     0x05: Parameter("name", (1, 1), *_TEXT),
@@ -158,7 +158,7 @@ PARAMETERS: dict[int, Parameter] = {
     0x0D: Parameter("domain", (1, 3), *_TEXT),
     0x0E: Parameter("max-age", (1, 3), *_NUMBER),
     0x0F: Parameter("path", (1, 3), *_TEXT),
-    0x10: Parameter("secure", (1, 3), _encode_nothing, Cursor.text_value),
+    0x10: Parameter("secure", (1, 3), _encode_nothing, OctetCursor.text_value),
     0x11: Parameter("sec", (1, 4), *_SMALL),
     0x12: Parameter("mac", (1, 4), *_TEXT_VALUE),
     0x13: Parameter("creation-date", (1, 4), *_DATE),
@@ -210,7 +210,7 @@ def _compact(value: str) -> bytes:
         return text_value(value)
 
 
-def decode_parameters(cursor: Cursor) -> Parameters:
+def decode_parameters(cursor: OctetCursor) -> Parameters:
     """Decode all parameters up to the end of the value; raise Malformed."""
     found = []
     while cursor.left:
@@ -218,7 +218,7 @@ def decode_parameters(cursor: Cursor) -> Parameters:
     return tuple(found)
 
 
-def _decode(cursor: Cursor) -> tuple[str, str]:
+def _decode(cursor: OctetCursor) -> tuple[str, str]:
     start = cursor.pos
     first = cursor.peek()
     if 0x20 <= first < 0x80:

@@ -17,7 +17,7 @@ from lasthop.wire.wsp.addresses import Address, decode_addresses, encode_address
 from lasthop.wire.wsp.capabilities import Capabilities, decode_capabilities, encode_capabilities
 from lasthop.wire.wsp.headers import DEFAULT_VERSION, Field, decode_headers, encode_headers
 from lasthop.wire.wsp.media import decode_content_type, encode_content_type
-from lasthop.wire.wsp.primitives import Cursor, Version
+from lasthop.wire.wsp.primitives import OctetCursor, Version
 
 PROTOCOL_VERSION: Version = (1, 0)
 """The version of the session protocol itself. Only 1.0 is in use."""
@@ -106,7 +106,7 @@ def encode_unit(transaction: int, pdu: Pdu, *, version: Version = DEFAULT_VERSIO
 
 def decode_unit(data: bytes) -> tuple[int, Pdu]:
     """Decode the transaction number and the PDU of a datagram; raise Malformed or TooLarge."""
-    cursor = Cursor(data)
+    cursor = OctetCursor(data)
     return cursor.octet(), _decode(cursor)
 
 
@@ -158,10 +158,10 @@ def _agreement(pdu: Connect | ConnectReply, version: Version) -> bytes:
 def decode_pdu(data: bytes) -> Pdu:
     """Decode the PDU in `data`, which holds nothing else; raise Malformed with the offset, or
     TooLarge."""
-    return _decode(Cursor(data))
+    return _decode(OctetCursor(data))
 
 
-def _decode(cursor: Cursor) -> Pdu:
+def _decode(cursor: OctetCursor) -> Pdu:
     if cursor.left > MAX_SIZE:
         raise TooLarge("the PDU is too large", size=cursor.left, limit=MAX_SIZE)
     at = cursor.pos
@@ -198,7 +198,7 @@ def _decode(cursor: Cursor) -> Pdu:
     return pdu
 
 
-def _read_head(cursor: Cursor) -> tuple[str, tuple[Field, ...]]:
+def _read_head(cursor: OctetCursor) -> tuple[str, tuple[Field, ...]]:
     """Read the content type, which has no field number in front of it, and the headers behind
     it."""
     head = cursor.inside(cursor.uintvar())
@@ -206,7 +206,7 @@ def _read_head(cursor: Cursor) -> tuple[str, tuple[Field, ...]]:
     return content_type, decode_headers(head)
 
 
-def _read_agreement(cursor: Cursor) -> tuple[Capabilities, tuple[Field, ...]]:
+def _read_agreement(cursor: OctetCursor) -> tuple[Capabilities, tuple[Field, ...]]:
     capabilities_length, headers_length = cursor.uintvar(), cursor.uintvar()
     offered = decode_capabilities(cursor.inside(capabilities_length))
     return offered, decode_headers(cursor.inside(headers_length))

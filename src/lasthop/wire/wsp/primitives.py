@@ -1,6 +1,6 @@
 """The parts of header values and PDUs: integers, texts, lengths (WSP 8.1.2 and 8.4.2.1).
 
-Writers return octets and raise ValueError for what has no encoding. `Cursor` reads, and raises
+Writers return octets and raise ValueError for what has no encoding. `OctetCursor` reads, and raises
 Malformed with the offset.
 """
 
@@ -116,7 +116,7 @@ def version_value(text: str) -> bytes:
     return short_integer(int(found.group(1)) << 4 | minor)
 
 
-class Cursor:
+class OctetCursor:
     """Reads octets from a start to an end, and keeps the position."""
 
     __slots__ = ("data", "end", "pos")
@@ -157,11 +157,11 @@ class Cursor:
             raise Malformed("the data ends inside a number", offset=start)
         return value
 
-    def inside(self, length: int) -> Cursor:
+    def inside(self, length: int) -> OctetCursor:
         """Return a cursor for the next octets, which this one skips."""
         start = self.pos
         self.take(length)
-        return Cursor(self.data, start, self.pos)
+        return OctetCursor(self.data, start, self.pos)
 
     def short_integer(self) -> int:
         octet = self.octet()
@@ -245,7 +245,7 @@ class Cursor:
         if self.left:
             raise Malformed("more octets than the value has", offset=self.pos)
 
-    def value(self) -> Cursor:
+    def value(self) -> OctetCursor:
         """Return a cursor for the next header value as a whole, whatever it means (WSP 8.4.1.2)."""
         start = self.pos
         first = self.octet()
@@ -258,4 +258,4 @@ class Cursor:
             if end < 0:
                 raise Malformed("the data ends inside a text", offset=start)
             self.pos = end + 1
-        return Cursor(self.data, start, self.pos)
+        return OctetCursor(self.data, start, self.pos)

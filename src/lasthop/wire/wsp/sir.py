@@ -13,7 +13,7 @@ from lasthop.wire.uintvar import encode_uintvar
 from lasthop.wire.wsp.addresses import Address, decode_addresses, encode_addresses
 from lasthop.wire.wsp.applications import Application, parse_application
 from lasthop.wire.wsp.headers import Header, decode_headers
-from lasthop.wire.wsp.primitives import Cursor, integer, text_string
+from lasthop.wire.wsp.primitives import OctetCursor, integer, text_string
 
 MEDIA_TYPE = "application/vnd.wap.sia"
 
@@ -83,7 +83,7 @@ def decode_sir(data: bytes) -> Sir:
     adds at the end are ignored."""
     if len(data) > MAX_SIZE:
         raise TooLarge("the request is too large", size=len(data), limit=MAX_SIZE)
-    cursor = Cursor(data)
+    cursor = OctetCursor(data)
     version = cursor.octet()
     applications = _read_applications(cursor.inside(cursor.uintvar()))
     wsp_contacts = decode_addresses(cursor.inside(cursor.uintvar()))
@@ -107,7 +107,7 @@ def decode_sir(data: bytes) -> Sir:
     )
 
 
-def _count(cursor: Cursor, size: int) -> int:
+def _count(cursor: OctetCursor, size: int) -> int:
     """Read how many entries of at least `size` octets follow; raise Malformed if they cannot
     fit."""
     at = cursor.pos
@@ -117,7 +117,7 @@ def _count(cursor: Cursor, size: int) -> int:
     return count
 
 
-def _read_url(cursor: Cursor) -> str:
+def _read_url(cursor: OctetCursor) -> str:
     at = cursor.pos
     octets = cursor.take(cursor.uintvar())
     if not octets.isascii() or any(octet <= 0x20 for octet in octets):
@@ -125,7 +125,7 @@ def _read_url(cursor: Cursor) -> str:
     return octets.decode()
 
 
-def _read_applications(cursor: Cursor) -> tuple[Application, ...]:
+def _read_applications(cursor: OctetCursor) -> tuple[Application, ...]:
     if cursor.left and cursor.peek() == _HEADER_FORM:
         headers = decode_headers(cursor)
         return tuple(parse_application(each.value) for each in headers if isinstance(each, Header))

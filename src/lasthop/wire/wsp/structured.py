@@ -24,7 +24,7 @@ from lasthop.wire.wsp.parameters import (
     split_parameters,
 )
 from lasthop.wire.wsp.primitives import (
-    Cursor,
+    OctetCursor,
     Version,
     integer,
     long_integer,
@@ -74,7 +74,7 @@ def encode_directive(text: str, field: int, version: Version) -> bytes:
     raise ValueError(f"takes no argument: {text!r}")
 
 
-def decode_directive(cursor: Cursor) -> str:
+def decode_directive(cursor: OctetCursor) -> str:
     if cursor.peek() >= 0x80:
         return named(cursor, _DIRECTIVE_NAMES)
     if is_text(cursor):
@@ -83,7 +83,7 @@ def decode_directive(cursor: Cursor) -> str:
 
 
 @behind_length
-def _decode_argument(inner: Cursor) -> str:
+def _decode_argument(inner: OctetCursor) -> str:
     name = named(inner, _DIRECTIVE_NAMES)
     if name in _WITH_SECONDS:
         return f"{name}={inner.integer()}"
@@ -105,7 +105,7 @@ def encode_disposition(text: str, field: int, version: Version) -> bytes:
 
 
 @behind_length
-def decode_disposition(inner: Cursor) -> str:
+def decode_disposition(inner: OctetCursor) -> str:
     head = _DISPOSITION.decode(inner)
     return join_parameters(head, decode_parameters(inner))
 
@@ -121,7 +121,7 @@ def encode_md5(text: str) -> bytes:
 
 
 @behind_length
-def decode_md5(inner: Cursor) -> str:
+def decode_md5(inner: OctetCursor) -> str:
     if inner.left != 16:
         raise Malformed("a digest has 16 octets", offset=inner.pos)
     return base64.b64encode(inner.rest()).decode()
@@ -142,7 +142,7 @@ def encode_content_range(text: str) -> bytes:
 
 
 @behind_length
-def decode_content_range(inner: Cursor) -> str:
+def decode_content_range(inner: OctetCursor) -> str:
     first = inner.uintvar()
     if inner.left == 1 and inner.peek() == _UNKNOWN_LENGTH:
         inner.octet()
@@ -163,7 +163,7 @@ def encode_range(text: str) -> bytes:
 
 
 @behind_length
-def decode_range(inner: Cursor) -> str:
+def decode_range(inner: OctetCursor) -> str:
     if named(inner, {0: "range", 1: "suffix"}) == "suffix":
         return f"bytes=-{inner.uintvar()}"
     first = inner.uintvar()
@@ -177,7 +177,7 @@ def encode_retry(text: str) -> bytes:
 
 
 @behind_length
-def decode_retry(inner: Cursor) -> str:
+def decode_retry(inner: OctetCursor) -> str:
     if named(inner, {0: "date", 1: "seconds"}) == "seconds":
         return str(inner.integer())
     return inner.date()
@@ -198,7 +198,7 @@ def encode_credentials(text: str) -> bytes:
 
 
 @behind_length
-def decode_credentials(inner: Cursor) -> str:
+def decode_credentials(inner: OctetCursor) -> str:
     if inner.octet() != 0x80:
         raise Malformed("a scheme without a number", offset=inner.pos - 1)
     plain = f"{inner.text_string()}:{inner.text_string()}"
@@ -213,7 +213,7 @@ def encode_challenge(text: str) -> bytes:
 
 
 @behind_length
-def decode_challenge(inner: Cursor) -> str:
+def decode_challenge(inner: OctetCursor) -> str:
     if inner.octet() != 0x80:
         raise Malformed("a scheme without a number", offset=inner.pos - 1)
     realm = inner.text_string()
@@ -234,14 +234,14 @@ def encode_warning(text: str) -> bytes:
     return with_length(octets + text_string(agent) + text_string(what))
 
 
-def decode_warning(cursor: Cursor) -> str:
+def decode_warning(cursor: OctetCursor) -> str:
     if cursor.peek() >= 0x80:
         return str(cursor.short_integer())
     return _decode_whole_warning(cursor)
 
 
 @behind_length
-def _decode_whole_warning(inner: Cursor) -> str:
+def _decode_whole_warning(inner: OctetCursor) -> str:
     code, agent, what = inner.short_integer(), inner.text_string(), inner.text_string()
     if not agent or " " in agent or '"' in what or "\\" in what:
         raise Malformed("not a warning", offset=inner.pos)
@@ -257,13 +257,13 @@ def encode_version(text: str) -> bytes:
     return with_length(short_integer(plain_number(page)) + version_value(version))
 
 
-def decode_version(cursor: Cursor) -> str:
+def decode_version(cursor: OctetCursor) -> str:
     if cursor.peek() >= 0x20:
         return cursor.version_value()
     return _decode_page_version(cursor)
 
 
 @behind_length
-def _decode_page_version(inner: Cursor) -> str:
+def _decode_page_version(inner: OctetCursor) -> str:
     page = inner.short_integer()
     return f"{page} {inner.version_value()}" if inner.left else str(page)

@@ -17,7 +17,7 @@ from lasthop.wire.wsp.parameters import (
 )
 from lasthop.wire.wsp.primitives import (
     TOKEN,
-    Cursor,
+    OctetCursor,
     Version,
     integer,
     long_integer,
@@ -65,7 +65,7 @@ def _encode_text_or_date(text: str) -> bytes:
         return text_string(text)
 
 
-def _decode_text_or_date(cursor: Cursor) -> str:
+def _decode_text_or_date(cursor: OctetCursor) -> str:
     return cursor.text_string() if is_text(cursor) else cursor.date()
 
 
@@ -85,11 +85,11 @@ def _encode_application(text: str) -> bytes:
     return integer(application) if isinstance(application, int) else text_string(application)
 
 
-def _decode_application(cursor: Cursor) -> str:
+def _decode_application(cursor: OctetCursor) -> str:
     return cursor.text_string() if is_text(cursor) else name_of(cursor.integer())
 
 
-def _decode_accepted_application(cursor: Cursor) -> str:
+def _decode_accepted_application(cursor: OctetCursor) -> str:
     if cursor.peek() == 0x80:  # Any application.
         cursor.octet()
         return "*"
@@ -101,7 +101,7 @@ def _encode_language(text: str) -> bytes:
     return token_text(text) if code is None else integer(code)
 
 
-def _decode_language(cursor: Cursor) -> str:
+def _decode_language(cursor: OctetCursor) -> str:
     if is_text(cursor):
         return cursor.text_string()
     start = cursor.pos
@@ -124,11 +124,11 @@ def _encode_small(text: str) -> bytes:
     return short_integer(plain_number(text))
 
 
-def _decode_small(cursor: Cursor) -> str:
+def _decode_small(cursor: OctetCursor) -> str:
     return str(cursor.short_integer())
 
 
-def _decode_token(cursor: Cursor) -> str:
+def _decode_token(cursor: OctetCursor) -> str:
     start = cursor.pos
     text = cursor.text_string()
     if TOKEN.fullmatch(text) is None:
@@ -136,11 +136,11 @@ def _decode_token(cursor: Cursor) -> str:
     return text
 
 
-TEXT = plain(text_string, Cursor.text_string)
-TEXT_LIST = plain(text_string, Cursor.text_string, listed=True)
+TEXT = plain(text_string, OctetCursor.text_string)
+TEXT_LIST = plain(text_string, OctetCursor.text_string, listed=True)
 INTEGER = plain(_encode_integer, lambda cursor: str(cursor.integer()))
 SMALL_INTEGER = plain(_encode_small, _decode_small)
-DATE = plain(_encode_date, Cursor.date)
+DATE = plain(_encode_date, OctetCursor.date)
 MEDIA = WspKind(_encode_media, decode_content_type)
 FIELD_NAMES = plain(encode_field_name, decode_field_name, listed=True)
 CREDENTIALS = plain(encode_credentials, decode_credentials)
@@ -212,7 +212,7 @@ KINDS: dict[str, WspKind] = {
     "Expect": EXPECT,
     "Trailer": FIELD_NAMES,
     "X-Wap-Tod": DATE,
-    "Content-ID": plain(_encode_quoted, Cursor.text_value),
+    "Content-ID": plain(_encode_quoted, OctetCursor.text_value),
     "Encoding-Version": plain(encode_version, decode_version),
     "X-WAP-Security": tokens({"close-subordinate": 0}, others=False),
     "X-Wap-Loc-Invocation": TEXT,
