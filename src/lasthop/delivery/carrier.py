@@ -49,11 +49,12 @@ class ReturnedContent(msgspec.Struct, frozen=True):
 
 
 class Sent(msgspec.Struct, frozen=True):
-    """The push was handed to the link, and no confirmation will follow."""
+    """The push was handed to the link, and no confirmation will follow (PPG service,
+    5.1.2.2.5.1)."""
 
 
 class Confirmed(msgspec.Struct, frozen=True):
-    """The client has confirmed that it has the push."""
+    """The client has confirmed that it has the push (PPG service, 5.1.2.2.5.2)."""
 
     content: ReturnedContent | None = None
 

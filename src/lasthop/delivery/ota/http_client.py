@@ -182,6 +182,7 @@ class Client:
                 return
             posting = self._queue.popleft()
             late = posting.parcel.deliver_before
+            # PPG service, 5.1.2.2.4: after its deadline nothing of a push may be sent.
             if late is not None and self._carrier.clock.now() >= late:
                 posting.end(NotReached("deliver_before has passed"))
                 continue

@@ -124,6 +124,7 @@ class SessionCarrier:
     # From a parcel to the network.
 
     def _dispose(self, parcel: Parcel, report: Report, now: Micros) -> None:
+        # PPG service, 5.1.2.2.4: after its deadline nothing of a push may be sent.
         if parcel.deliver_before is not None and now >= parcel.deliver_before:
             report(NotReached("deliver_before has passed"))
             return
@@ -210,6 +211,7 @@ class SessionCarrier:
 
     def _ask_again(self, host: str, now: Micros) -> None:
         asked = self._asked[host]
+        # PPG service, 5.1.2.2.3: a session that cannot be opened is reported.
         if asked.times == ASK_TIMES:
             del self._asked[host]
             for _, report in asked.waiting:

@@ -53,6 +53,7 @@ class UnitCarrier:
         report(self._send(parcel))
 
     def _send(self, parcel: Parcel) -> Outcome:
+        # PPG service, 5.1.2.2.4: after its deadline nothing of a push may be sent.
         if parcel.deliver_before is not None and self._clock.now() >= parcel.deliver_before:
             return NotReached("deliver_before has passed")
         endpoint = parcel.route.endpoint()
@@ -66,6 +67,7 @@ class UnitCarrier:
         if len(datagram) > MAX_DATAGRAM:
             return Unfit(3006, f"too large for a datagram: {len(datagram)} octets")
         network.send(datagram, endpoint)
+        # PPG service, 5.1.2.2.5.1: an unconfirmed push is done once it was sent.
         return Sent()
 
     def datagram(self, parcel: Parcel) -> bytes:

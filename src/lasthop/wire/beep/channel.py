@@ -3,7 +3,7 @@ messages.
 
 Flow control is that of RFC 3081: each side states how many octets of the channel it has received
 and how many more it accepts, and the other side sends none beyond that. Replies come in the order
-of their messages.
+of their messages (RFC 3080, 2.6.1).
 """
 
 from __future__ import annotations
@@ -161,9 +161,12 @@ class BeepChannel:
         that is poorly formed (RFC 3080, 2.2.1.1)."""
         if frame.seq != self._received % WRAP:
             raise BeepError("octets are missing", channel=self.number, expected=self._received)
+        # RFC 3081, 3.1.4: a peer never sends beyond the window that it was offered.
         if self._received + len(frame.payload) > self._offered:
             raise BeepError("a frame is beyond the window", channel=self.number)
         self._received += len(frame.payload)
+        # RFC 3080, 2.2.1.1: nothing comes between the frames of a message, except other answers
+        # (ANS) to the same message.
         if self._least is not None and self._least != (frame.kind, frame.number):
             raise BeepError("a message is interrupted by another", channel=self.number)
         if frame.answer not in self._parts:
@@ -185,10 +188,12 @@ class BeepChannel:
         """Check that a message may begin with this frame: its number is new, or a reply is
         expected."""
         if frame.kind is BeepKind.MSG:
+            # RFC 3080, 2.2.1.1: a number is free again only when its reply was sent completely.
             if frame.number in self._unanswered:
                 raise BeepError("a number is used twice", channel=self.number, number=frame.number)
             if len(self._unanswered) >= MOST_UNANSWERED:
                 raise BeepError("too many messages are unanswered", channel=self.number)
+        # RFC 3080, 2.6.1: replies come in the order of the messages that they answer.
         elif not self._expected or self._expected[0] != frame.number:
             raise BeepError(
                 "a reply belongs to no message", channel=self.number, number=frame.number

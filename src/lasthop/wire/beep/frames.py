@@ -124,6 +124,8 @@ class FrameReader:
             stop = start + size + len(TRAILER)
             if len(self._buffer) < stop:
                 break
+            # RFC 3080, 2.2.1.3: the trailer is how a peer notices that it has lost count of the
+            # octets.
             if self._buffer[start + size : stop] != TRAILER:
                 raise BeepError("a frame has no trailer")
             frames.append(_data(head, bytes(self._buffer[start : start + size])))
@@ -152,10 +154,13 @@ def _data(head: bytes, payload: bytes) -> BeepData:
     channel, number, seq = int(match[2]), int(match[3]), int(match[5])
     answer = None if match[7] is None else int(match[7])
     more = match[4] == b"*"
+    # RFC 3080, 2.2.1: numbers have 31 bits, sequence numbers 32.
     if max(channel, number, answer or 0) > MAX_31 or seq > MAX_32:
         raise BeepError("a number is out of range", header=head.decode("latin-1"))
+    # RFC 3080, 2.2.1: only the header of an ANS has an answer number, and it always has.
     if (answer is not None) is not (kind is BeepKind.ANS):
         raise BeepError("an answer number belongs to ANS", header=head.decode("latin-1"))
+    # RFC 3080, 2.2.1.1: a NUL that is intermediate or has a payload is poorly formed.
     if kind is BeepKind.NUL and (more or payload):
         raise BeepError("NUL is complete and empty", header=head.decode("latin-1"))
     return BeepData(kind, channel, number, more, seq, payload, answer)

@@ -33,13 +33,13 @@ _NAMED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 
 
 class Greeting(NamedTuple):
-    """The first document of each side: the profiles that the peer may start."""
+    """The first document of each side: the profiles that the peer may start (RFC 3080, 2.3.1.1)."""
 
     profiles: tuple[str, ...] = ()
 
 
 class StartRequest(NamedTuple):
-    """A request to start a channel with one of these profiles."""
+    """A request to start a channel with one of these profiles (RFC 3080, 2.3.1.2)."""
 
     number: int
     profiles: tuple[str, ...]
@@ -53,7 +53,7 @@ class StartedProfile(NamedTuple):
 
 
 class CloseRequest(NamedTuple):
-    """A request to close a channel, or with number 0 the session."""
+    """A request to close a channel, or with number 0 the session (RFC 3080, 2.3.1.3)."""
 
     number: int = 0
     code: int = 200
@@ -61,11 +61,12 @@ class CloseRequest(NamedTuple):
 
 
 class Ok(NamedTuple):
-    """The positive answer to a close: the channel or session is closed."""
+    """The positive answer to a close: the channel or session is closed (RFC 3080, 2.3.1.4)."""
 
 
 class Error(NamedTuple):
-    """The negative answer: a start or close was refused, with a reply code and a text."""
+    """The negative answer: a start or close was refused, with a code and a text (RFC 3080,
+    2.3.1.5)."""
 
     code: int
     text: str = ""

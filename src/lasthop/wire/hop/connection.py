@@ -121,6 +121,7 @@ class Open:
             self.fail(error, now)
             return []
         if any(type(frame) is Credit for frame in frames):
+            # A request with a lower number may arrive later, but its CREDIT is older.
             if number < self._credit_from:
                 frames = [frame for frame in frames if type(frame) is not Credit]
             self._credit_from = max(self._credit_from, number)

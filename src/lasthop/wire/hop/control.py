@@ -43,8 +43,10 @@ def read(kind: int, payload: bytes) -> Frame | None:
     reader = _READERS.get(kind)
     if reader is not None:
         return reader(payload)
+    # docs/hop-protocol.md, "Frames and mappings": the mark of a bundle is no type of a frame.
     if kind == layout.BUNDLE:
         raise MalformedFrame("a bundle is inside of a stream or of another bundle")
+    # docs/hop-protocol.md, "Frames and mappings": an unknown frame is ignored below 0x40 only.
     if kind >= layout.CRITICAL:
         raise UnsupportedFrame("an unknown frame must be understood", type=kind)
     return None
@@ -71,6 +73,8 @@ def _hello(payload: bytes) -> Hello:
     if "app" not in found or "device" not in found:
         raise MalformedFrame("a HELLO does not say which app and device it is from")
     named = "incarnation" in found
+    # docs/hop-protocol.md, "Handshake and persistence": counts belong to an epoch, and an epoch to
+    # an incarnation.
     if named != ("epoch" in found):
         raise MalformedFrame("an incarnation and an epoch come together or not at all")
     if not named and not found.keys().isdisjoint(

@@ -17,6 +17,7 @@ def admits(window: Credit, *, ahead: int, bytes_in_flight: int, size: int) -> bo
     `ahead` is its number minus the received count. A message that exceeds the byte window goes when
     nothing else is in flight, so that no size is stuck.
     """
+    # Exactly one message may exceed the byte window, when nothing is in flight.
     fits = bytes_in_flight == 0 or bytes_in_flight + size <= window.bytes
     return fits and ahead < window.messages
 

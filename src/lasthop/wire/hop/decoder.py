@@ -284,6 +284,7 @@ class Decoder:
         if self._mapping.ordered:
             if topics is None:
                 topics = self._topics = []
+            # docs/hop-protocol.md, "Messages": after 255 tokens a literal topic defines nothing.
             if len(topics) < layout.MAX_TOKEN:
                 topics.append(topic)
         return topic, pos + length

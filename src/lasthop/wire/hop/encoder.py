@@ -169,6 +169,8 @@ class Encoder:
     def _encode_ack(self, ack: Ack, out: bytearray) -> None:
         step = ack.received - self._received
         together = step == ack.delivered - self._delivered
+        # docs/hop-protocol.md, "Acknowledgements and credit": ADVANCE moves both counts by the same
+        # number and says that nothing was received beyond a gap.
         if self._ordered and together and step > 0 and not ack.individual:
             payload = b"" if step == 1 else encode_varint(step)
             self._append(bytes((layout.ADVANCE,)) + payload, out)

@@ -286,6 +286,7 @@ def decode_instructions(body: bytes) -> tuple[Instruction, ...]:
         if pos > len(body):
             raise MalformedFrame("an instruction is longer than its message")
         instruction = _read_instruction(code, body[start:pos])
+        # docs/hop-protocol.md, "Ranked topics": an unknown instruction is skipped.
         if instruction is not None:
             found.append(instruction)
     return tuple(found)

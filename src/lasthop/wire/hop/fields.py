@@ -77,6 +77,7 @@ class FieldTable:
             pos = start + length
             if pos > size:
                 raise MalformedFrame("a field is longer than its frame", tag=tag)
+            # docs/hop-protocol.md, "Handshake and persistence": each tag comes at most once.
             if seen >> tag & 1:
                 raise MalformedFrame("a field comes twice", tag=tag)
             seen |= 1 << tag

@@ -186,6 +186,8 @@ class Waiting(_Handshake):
             for frame in self._decoder.decode(data):
                 if isinstance(frame, Close):
                     self.closed = frame
+                # docs/hop-protocol.md, "Handshake and persistence": before WELCOME only CLOSE may
+                # follow.
                 elif self._hello is not None:
                     raise MalformedFrame("a frame came before the WELCOME", frame=_name(frame))
                 elif not isinstance(frame, Hello):

@@ -91,6 +91,8 @@ class Pinging:
 
     def next_due(self) -> Micros:
         if self._pinged is not None:
+            # docs/hop-protocol.md, "Heartbeat": dead without an answer in 1.5 intervals, or in a
+            # minute.
             return self._pinged + min(self.interval * 3 // 2, PATIENCE)
         return min(self._received, self._sent) + self.interval
 
@@ -121,6 +123,8 @@ class Listening:
         """Ignore what the gateway sends: it says nothing about the device."""
 
     def next_due(self) -> Micros:
+        # docs/hop-protocol.md, "Heartbeat": silent for 2.5 intervals, so that one lost ping is no
+        # end.
         return self._received + self.interval * 5 // 2
 
     def check(self, now: Micros) -> Beat:

@@ -180,6 +180,7 @@ def accept(session: StoredSession, hello: Hello, welcome: Welcome) -> Continue |
         return Redial(forget=False)
     if welcome.resumed:
         highest = welcome.individual[-1][1] if welcome.individual else welcome.received
+        # The device is an older copy of itself: its next messages would be taken for duplicates.
         if highest > session.assigned:
             return Redial(forget=True)
         ack = Ack(welcome.received, welcome.received, welcome.individual)

@@ -132,6 +132,8 @@ class RoundTrip:
 
     def time_to_send(self, now: Micros, pending: int) -> Time | None:
         """Return the TIME to add to a unit of `pending` bytes, or None if none is due."""
+        # docs/hop-protocol.md, "Round trips without a round trip": at most one TIME in ten seconds,
+        # and only with a unit of 2 KiB or as an answer.
         if now - self._told_at < TIME_EVERY or not (self._owed or pending >= TIME_WITH):
             return None
         peer = self.peer_time(now)

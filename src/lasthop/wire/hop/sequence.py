@@ -118,6 +118,7 @@ class Outbound(Generic[T]):
         """Apply an acknowledgement and return what it changed. A stale one changes nothing; an
         impossible one raises OutOfOrder."""
         stop = ack.individual[-1][1] if ack.individual else ack.received
+        # docs/hop-protocol.md, "Acknowledgements and credit": impossible counts close the channel.
         if max(ack.received, stop) > self.assigned:
             raise OutOfOrder(
                 "an acknowledgement is for a number that was never sent",

@@ -67,7 +67,8 @@ WIRED = frozenset(
 itself."""
 
 ABOUT_OCTETS = frozenset({"content-md5", "etag", "content-range", "accept-ranges"})
-"""Headers that are no longer true once a single octet of the content is changed."""
+"""Headers that are no longer true once a single octet of the content is changed; they are removed
+then (PPG service, 5.1.2.1.1)."""
 
 APPLICATION = "x-wap-application-id"
 CODING = "content-encoding"
@@ -155,7 +156,8 @@ def application_of(push: PushContent) -> Application | None:
 
 
 def _untouchable(headers: Headers) -> bool:
-    """Whether the content has a no-transform directive (RFC 2616, 14.9.5)."""
+    """Whether the content has a no-transform directive (RFC 2616, 14.9.5), and must be left alone
+    (PPG service, 5.1.2.1.1)."""
     return any(
         directive.strip().lower() == "no-transform"
         for name, value in headers

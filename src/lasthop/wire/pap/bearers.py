@@ -45,6 +45,7 @@ def serves(wanted: str | None, offered: frozenset[str]) -> bool:
     >>> serves("sms", frozenset({"SMS"})), serves("GPRS", frozenset({"SMS"}))
     (True, False)
     """
+    # PPG service, 5.1.2.2.2: without a required network or bearer any will do.
     if wanted is None or not wanted.strip() or wanted.strip().lower() == ANY.lower():
         return True
     return wanted.strip().lower() in {name.lower() for name in offered}

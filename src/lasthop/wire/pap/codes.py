@@ -120,7 +120,7 @@ def look_up(number: int) -> PapCode | None:
 
 
 class MessageState(StrEnum):
-    """What has become of a push for one address, in PAP's words."""
+    """What has become of a push for one address, in PAP's words (PPG service, 5.1.2.1.3)."""
 
     REJECTED = "rejected"
     PENDING = "pending"

@@ -162,7 +162,7 @@ ABSENT = "absent"
 
 
 class Replacement(NamedTuple):
-    """What a replacing push does at one address."""
+    """What a replacing push does at one address (PPG service, 5.1.1.1)."""
 
     take_back: bool
     """Whether the old message is withdrawn and reported as cancelled."""

@@ -104,6 +104,7 @@ def _check_count(document: Document, count: int) -> None:
     if isinstance(document.message, PushMessage):
         least, most = 2, 3
     elif isinstance(document.message, ResultNotificationMessage | CcqResponse):
+        # PPG service, 5.2.2: content that the client returned comes along with its notification.
         most = 2
     if least <= count <= most:
         return

@@ -95,10 +95,12 @@ class Answering:
         seen = max(seen, self._seen)
         if number < seen:
             raise Conflict("the answer to this request was seen already", number=number, seen=seen)
+        # docs/hop-protocol.md, "HTTP requests": a request is at most 15 ahead of `seen`.
         if number >= seen + WINDOW:
             raise InvalidRequest("too many requests are open", number=number, seen=seen)
         self._last = now
         self._see(seen)
+        # A repeated request gets the answer that it got before; its units are not taken again.
         if number in self._kept:
             self._again.append(number)
             return False

@@ -41,6 +41,7 @@ def parse_application(text: str) -> Application:
     if number is not None and _NUMBER.fullmatch(number) is None:
         raise Malformed("not a number of an application", value=text)
     name = _absolute(uri)
+    # PPG service, 5.1.2.1.2: a registered application is always sent as its number.
     if name.lower() in CODES:
         return CODES[name.lower()]  # Registered: its number replaces any other.
     if number is not None:
