@@ -80,7 +80,7 @@ class Exporter:
         """The offset to copy next; None until the existing segments were examined."""
         self._open: OpenSegment | None = None
         self._since: Micros = 0
-        """When the open segment began to age."""
+        """The time from which the age of the open segment counts."""
 
     def step(self, now: Micros) -> Micros:
         """Copy a bounded amount, seal what is due, and return when to call again.
@@ -184,7 +184,7 @@ class Exporter:
             self._seal()
         if self._open is None:
             self._open = OpenSegment(self._files, self._log, first=self._next, day=day)
-            # By the event's own time, so that a gateway that restarts often seals all the same.
+            # By the event's own time, so that a gateway that restarts often still seals segments.
             self._since = min(time, now)
         self._open.add(lines)
         self._next += count

@@ -159,7 +159,7 @@ class Commit(msgspec.Struct):
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to write."""
+        """Whether the commit changes nothing, so that it need not be written."""
         return not (
             self.event_count
             or self.messages

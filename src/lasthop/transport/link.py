@@ -54,7 +54,7 @@ class Owner(Protocol):
 
 
 class Ends:
-    """What all links of one listener or device share."""
+    """What all links of one listener or device share: their owner, clock and alarms."""
 
     __slots__ = ("alarms", "clock", "owner")
 

@@ -40,7 +40,7 @@ class HttpCarrier:
     def client(self, host: str) -> Client:
         """Return the client at a host, and remember it as the one used last."""
         client = self._clients.pop(host, None) or Client(self, host)
-        self._clients[host] = client  # Newest last.
+        self._clients[host] = client  # Used last: at the end.
         if len(self._clients) > MAX_CLIENTS:
             oldest = next(iter(self._clients))
             if not self._clients[oldest].busy:

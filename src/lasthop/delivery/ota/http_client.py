@@ -34,7 +34,7 @@ from lasthop.wire.ota.transform import PushContent, application_of, for_http
 Report: TypeAlias = Callable[[Outcome], None]
 
 DIAL = 10.0
-"""Seconds for a connection: a radio that has to wake takes a few."""
+"""Seconds to connect to a client: a radio that has to wake takes a few."""
 
 ANSWER = 30.0
 """Seconds for an answer of the client."""
@@ -246,7 +246,7 @@ class Client:
             return
         posting.end(_outcome(result))
 
-    # Time.
+    # Timers.
 
     def _await(self) -> None:
         self._stop_timer()
@@ -336,7 +336,7 @@ class Connection(asyncio.Protocol):
         if self._client is None:
             peer = transport.get_extra_info("peername")
             if not isinstance(peer, tuple):
-                self._transport.abort()  # It has gone again.
+                self._transport.abort()  # The client has disconnected already.
                 return
             self._client = carrier.client(peer[0])
         self._client.connected(self, dialled=dialled)

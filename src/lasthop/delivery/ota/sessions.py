@@ -86,7 +86,7 @@ class SessionCarrier:
         self._count = 0
 
     def __len__(self) -> int:
-        """The number of open sessions."""
+        """Return the number of open sessions."""
         return len(self._server)
 
     def carry(self, parcel: Parcel, report: Report) -> None:

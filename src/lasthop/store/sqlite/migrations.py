@@ -31,7 +31,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(
         1,
         (
-            # One row. The numbers are those that come next, and never go back.
+            # A single row. Its numbers are the next to be used, and never decrease.
             """CREATE TABLE meta (
                 one INTEGER PRIMARY KEY CHECK (one = 1),
                 incarnation INTEGER NOT NULL,
@@ -81,7 +81,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(
         2,
         (
-            # What parts of core remember about a device (0: about all), under names of their own.
+            # What parts of the core remember about a device (0: about all), by name.
             """CREATE TABLE memory (
                 device INTEGER NOT NULL,
                 name TEXT NOT NULL,
@@ -94,7 +94,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(5, surrogates.SCHEMA),
     Migration(6, groups.SCHEMA),
     Migration(7, streams.SCHEMA),
-    # Pages of events may be packed, which an older program does not know.
+    # No change of tables: pages of events may be compressed, which older versions cannot read.
     Migration(8, ()),
 )
 

@@ -106,7 +106,7 @@ _DONE = f"$[{NotificationRow.__struct_fields__.index('done')}]"
 
 # Indented as when it was released: SQLite keeps the text, and a step is never changed.
 SCHEMA = (
-    # Push-ids are kept for ever: a row of 60 bytes once `row` is gone with the message.
+    # Push-ids are kept for ever: a row of 60 bytes once `row` was removed with the message.
     """CREATE TABLE push (
                 id TEXT PRIMARY KEY,
                 message INTEGER NOT NULL,

@@ -154,7 +154,8 @@ def _data(head: bytes, payload: bytes) -> BeepData:
     channel, number, seq = int(match[2]), int(match[3]), int(match[5])
     answer = None if match[7] is None else int(match[7])
     more = match[4] == b"*"
-    # RFC 3080, 2.2.1: numbers have 31 bits, sequence numbers 32.
+    # RFC 3080, 2.2.1.1: channel and message numbers have 31 bits, sequence numbers 32. Answer
+    # numbers could have 32, but no profile here numbers that many answers.
     if max(channel, number, answer or 0) > MAX_31 or seq > MAX_32:
         raise BeepError("a number is out of range", header=head.decode("latin-1"))
     # RFC 3080, 2.2.1: only the header of an ANS has an answer number, and it always has.

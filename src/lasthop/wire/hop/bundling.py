@@ -34,7 +34,7 @@ class StreamUnits:
         return len(self._out) if self._out is not None else 0
 
     def add(self, frame: Frame) -> None:
-        """Encode a frame behind the others."""
+        """Encode a frame behind those that wait."""
         if self._out is None:
             self._out = bytearray()
         self._encoder.encode(frame, self._out)

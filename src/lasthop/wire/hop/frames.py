@@ -131,7 +131,7 @@ class Hello(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     token: str | None = None
     features: int = 0
     incarnation: bytes | None = None
-    """8 bytes; together with `epoch` names the numbering that the counts below belong to."""
+    """The incarnation, 8 bytes; with `epoch` it names the numbering that the counts belong to."""
     epoch: int | None = None
     received: int = 0
     delivered: int = 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 from lasthop.errors import FrameTooLarge, MalformedFrame
 
 MORE = 0x7F
-"""The mark of a piece that others follow."""
+"""The mark of a piece of a unit that other pieces follow."""
 LAST = 0x7E
 """The mark of the last piece of a unit."""
 

@@ -1,8 +1,8 @@
-"""How long a round trip takes, learned without making one (AMME, section 6.2.4).
+"""Measures the round-trip time of a channel without a round trip of its own (AMME, section 6.2.4).
 
-Each side now and then sends its own time and what it believes the peer's time to be. That belief
-lags by the delay of the message it came from; when it comes back it lags by the delay of the way
-back as well, so that the difference to the true time is one full round trip.
+Each side now and then sends its own time and its estimate of the peer's time. The estimate lags by
+the delay of the message it came from; when it comes back it lags by the delay of the way back as
+well, so that the difference to the true time is one full round trip.
 
     sot = ct                    own timestamp to send
     spt = not + (ct - npt)      peer timestamp to send

@@ -288,7 +288,7 @@ class Inbound(Generic[T]):
 
     @property
     def dirty(self) -> bool:
-        """Whether there is something to acknowledge."""
+        """Whether anything changed since the last acknowledgement, so that one should be sent."""
         return self._state() != self._acknowledged
 
     def acknowledgement(self) -> Ack:

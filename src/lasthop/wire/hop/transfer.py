@@ -103,7 +103,7 @@ class Sending:
                 available=available,
             )
         if taken.offset >= available:
-            self.said_end = False  # It has everything, and has not heard so.
+            self.said_end = False  # It has all bytes, but did not get the end.
         if self.said_end and not self.stream and taken.offset < self.taken:
             # The TAKEN believed before was about an earlier attempt: told of the end, the receiver
             # asks for what it lacks. If this TAKEN is merely late, some bytes are sent in vain.
@@ -170,7 +170,7 @@ class Receiving:
                 "a piece is beyond what was granted", offset=stop, limit=self.limit
             )
         if stop <= self.received:
-            self._repeat = True  # A question, or it has come before.
+            self._repeat = True  # A question, or a piece that came before.
             return b""
         if piece.offset > self.received:
             self._put_aside(piece)

@@ -54,7 +54,7 @@ class WspSession:
         return (
             self.applications is None
             or application is None
-            or 0 in self.applications  # any
+            or 0 in self.applications  # Any application.
             or application in self.applications
         )
 

@@ -47,7 +47,7 @@ _UNENCODED = frozenset({"", "7bit", "8bit", "binary", "identity"})
 
 
 class Entity(msgspec.Struct, frozen=True, gc=False):
-    """Headers and a body; the body without transfer encoding."""
+    """A MIME entity: its headers and its body without transfer encoding."""
 
     headers: Headers
     body: bytes

@@ -101,7 +101,7 @@ class _OpenElement:
 
 
 class _Reader:
-    """One pass over a document."""
+    """Decodes one document in one pass."""
 
     def __init__(self, data: bytes, limits: WbxmlLimits) -> None:
         self._data = data

@@ -93,7 +93,7 @@ def attribute_octets(language: Language, name: str, value: str) -> bytes:
 
 
 class _Writer:
-    """One pass over a document."""
+    """Encodes one document in one pass."""
 
     def __init__(self, language: Language, depth: int, shared: list[bytes] | None = None) -> None:
         self.out = bytearray()

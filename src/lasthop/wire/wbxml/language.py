@@ -13,7 +13,7 @@ from functools import cached_property
 
 Page = Mapping[int, str]
 Pages = Mapping[int, Page]
-"""Names by octet, by code page."""
+"""The names of a language by octet, by code page."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Language:
 
     @cached_property
     def tag_octets(self) -> dict[str, tuple[int, int]]:
-        """Code page and octet by tag."""
+        """The code page and octet of each tag."""
         return {
             name: (page, octet)
             for page, names in self.tags.items()
@@ -103,7 +103,7 @@ class Language:
 
     @cached_property
     def value_octets(self) -> dict[str, tuple[int, int]]:
-        """Code page and octet by piece of a value."""
+        """The code page and octet of each piece of a value that has a token."""
         return {
             piece: (page, octet)
             for page, pieces in self.attribute_values.items()

@@ -76,7 +76,7 @@ class WtpInitiator(Side):
 
     @property
     def gone(self) -> bool:
-        """Whether there is nothing left to remember."""
+        """Whether the transaction can be forgotten."""
         return self._phase is InitiatorPhase.GONE
 
     @property

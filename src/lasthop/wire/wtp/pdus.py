@@ -48,7 +48,7 @@ class Provider(IntEnum):
 
 
 class Tpi(msgspec.Struct, frozen=True):
-    """An item of a variable header."""
+    """An item of the variable header of a PDU."""
 
     identity: int
     data: bytes

@@ -74,7 +74,7 @@ class Responder(Side):
 
     @property
     def gone(self) -> bool:
-        """Whether there is nothing left to remember."""
+        """Whether the transaction can be forgotten."""
         return self._phase is Phase.GONE
 
     def receive(self, pdu: Pdu, now: Micros) -> list[Event]:
