@@ -124,8 +124,7 @@ class FrameReader:
             stop = start + size + len(TRAILER)
             if len(self._buffer) < stop:
                 break
-            # RFC 3080, 2.2.1.3: the trailer is how a peer notices that it has lost count of the
-            # octets.
+            # RFC 3080, 2.2.1.3: a frame without its trailer ends the session.
             if self._buffer[start + size : stop] != TRAILER:
                 raise BeepError("a frame has no trailer")
             frames.append(_data(head, bytes(self._buffer[start : start + size])))

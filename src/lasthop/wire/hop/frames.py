@@ -149,7 +149,7 @@ class Hello(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     heartbeat: int | None = None
     assigned: int | None = None
     """How many numbers the device has assigned, if the gateway may lack some of them: their
-    messages were sent before this HELLO."""
+    messages are older than this HELLO."""
     storage: int | None = None
     """How many unread messages of one ranked topic the device keeps; None means no limit."""
     join: bool = False

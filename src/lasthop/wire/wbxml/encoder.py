@@ -52,7 +52,7 @@ def encode(
     """Encode a document; raise Malformed or TooLarge.
 
     With `string_table`, strings that occur more than once are written once, where this saves
-    octets. It is off because some of the smallest clients may not support it.
+    octets. Off by default: no client is known to need it.
     """
     if version not in VERSIONS:
         raise ValueError(f"WBXML {version} is not written; choose from {', '.join(VERSIONS)}")
