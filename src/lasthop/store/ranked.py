@@ -27,8 +27,7 @@ class KeptRow(msgspec.Struct, array_like=True, gc=False):
     device: int
     topic: str
     place: int
-    """The delivery's place in the feed; 0 if the delivery is finished and the row is to be
-    removed."""
+    """Where the feed has the delivery, as a number; 0 if it is finished and the row is to go."""
     rank: float
     expires_at: Micros | None
     arrived_at: Micros

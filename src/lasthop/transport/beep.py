@@ -101,7 +101,7 @@ class BeepConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         try:
             for event in self.session.receive(data):
-                self._happened(event)
+                self._handle(event)
         except LasthopError as error:
             # A poorly formed frame ends the session without a reply (RFC 3080, 2.2.1.1).
             self._fail(str(error))
@@ -151,7 +151,7 @@ class BeepConnection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    def _happened(self, event: Event) -> None:
+    def _handle(self, event: Event) -> None:
         match event:
             case Greeted(profiles):
                 if self._initiator and hop.PROFILE not in profiles:
