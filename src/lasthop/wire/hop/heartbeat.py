@@ -123,8 +123,7 @@ class Listening:
         """Ignore what the gateway sends: it says nothing about the device."""
 
     def next_due(self) -> Micros:
-        # docs/hop-protocol.md, "Heartbeat": silent for 2.5 intervals, so that one lost ping is no
-        # end.
+        # docs/hop-protocol.md, "Heartbeat": dead when silent for 2.5 intervals.
         return self._received + self.interval * 5 // 2
 
     def check(self, now: Micros) -> Beat:
