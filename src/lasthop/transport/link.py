@@ -186,7 +186,7 @@ class ChannelLink:
                 frames = machine.receive(data, now)
             else:
                 frames = machine.receive_unit(data, number, now)
-            # An answer to a ping brings the next ping before the timeout of that answer.
+            # If these bytes answer a ping, the next timeout is earlier than the one for the answer.
             ends.alarms.hasten(self)
             if frames:
                 ends.owner.received(self, frames)
