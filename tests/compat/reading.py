@@ -13,7 +13,15 @@ from lasthop.eventlog.reader import LogReader
 from lasthop.eventlog.story import explain
 from lasthop.eventlog.tail import Tail
 from lasthop.events import Event
-from lasthop.pipeline.replay import COLUMNS, ReplayRow, Story, as_logged, check, estimate, moments
+from lasthop.pipeline.replay import (
+    COLUMNS,
+    ReplayRow,
+    TopicHistory,
+    as_logged,
+    check,
+    estimate,
+    moments,
+)
 from lasthop.wire.hop.decoder import Decoder
 from lasthop.wire.hop.frames import Frame
 from lasthop.wire.hop.mapping import Mapping
@@ -86,7 +94,7 @@ def _estimated(rows: list[ReplayRow]) -> dict[str, Any]:
     return _plain(estimate(moments(rows), lambda _, terms: terms.decider()))
 
 
-def _plain(stories: dict[str, Story]) -> dict[str, Any]:
+def _plain(stories: dict[str, TopicHistory]) -> dict[str, Any]:
     return {
         topic: [list(story.forwarded.items()), list(story.read.items())]
         for topic, story in sorted(stories.items())

@@ -9,7 +9,7 @@ from operator import attrgetter
 
 from lasthop.device.change import InboxContents
 from lasthop.device.outbox_order import Transferable
-from lasthop.device.pieces.flows import Body, Inflow, Outflow
+from lasthop.device.pieces.flows import Body, Inflow, OutgoingFlow
 from lasthop.device.pieces.incoming_bodies import IncomingBodies
 from lasthop.device.pieces.incoming_streams import IncomingStreams
 from lasthop.device.pieces.outgoing_bodies import OutgoingBodies, OutgoingBody
@@ -50,7 +50,7 @@ class DeviceTransfers:
             else:
                 self.outgoing.restore(row.key, row.state, announced=row.key not in announcing)
         for (key, incoming), rows in groupby(held.pieces, key=attrgetter("key", "incoming")):
-            flow: Body | Inflow | Outflow | None = (
+            flow: Body | Inflow | OutgoingFlow | None = (
                 self.incoming.get(key) or self.bodies.body(key)
                 if incoming
                 else self.outgoing.get(key)
@@ -197,7 +197,7 @@ class DeviceTransfers:
                 if size:
                     yield Transferable(flow.key, size, flow.queue, None)
 
-    def _by_turns(self) -> list[OutgoingBody | Outflow]:
-        waiting: list[OutgoingBody | Outflow] = list(self.outgoing_bodies.first())
+    def _by_turns(self) -> list[OutgoingBody | OutgoingFlow]:
+        waiting: list[OutgoingBody | OutgoingFlow] = list(self.outgoing_bodies.first())
         waiting += self.outgoing.announced()
         return sorted(waiting, key=lambda flow: (-flow.priority, flow.sending.turn))

@@ -232,7 +232,7 @@ class Inflow:
         return self.answer is not None and self.size == self.position
 
 
-class Outflow:
+class OutgoingFlow:
     """A stream that this device sends."""
 
     def __init__(self, key: int, state: FlowState, *, window: int, announced: bool) -> None:

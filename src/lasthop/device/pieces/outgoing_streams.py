@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lasthop.device.change import FlowRow, FlowState
-from lasthop.device.pieces.flows import Outflow
+from lasthop.device.pieces.flows import OutgoingFlow
 from lasthop.device.pieces.transfer_book import TransferBook
 from lasthop.device.terms import DeviceTerms
 from lasthop.errors import Conflict, NotFound
@@ -18,16 +18,16 @@ class OutgoingStreams:
     def __init__(self, terms: DeviceTerms, book: TransferBook) -> None:
         self._terms = terms
         self._book = book
-        self._outgoing_streams: dict[int, Outflow] = {}
+        self._outgoing_streams: dict[int, OutgoingFlow] = {}
         self.alone = False
         """Whether this contact has had one channel only, so that the gateway's first report is not
         outdated."""
 
-    def all(self) -> list[Outflow]:
+    def all(self) -> list[OutgoingFlow]:
         """Return all outgoing streams with their progress."""
         return [*self._outgoing_streams.values()]
 
-    def announced(self) -> list[Outflow]:
+    def announced(self) -> list[OutgoingFlow]:
         """Return the streams whose opening message the gateway has."""
         return [
             outgoing_stream
@@ -35,7 +35,7 @@ class OutgoingStreams:
             if outgoing_stream.announced
         ]
 
-    def get(self, key: int) -> Outflow | None:
+    def get(self, key: int) -> OutgoingFlow | None:
         """Return the outgoing stream of this key; None if there is none."""
         return self._outgoing_streams.get(key)
 
@@ -45,7 +45,7 @@ class OutgoingStreams:
     def restore(self, key: int, state: FlowState, *, announced: bool) -> None:
         """Take a stream that was open before a restart."""
         window = self._terms.stream_window
-        self._outgoing_streams[key] = Outflow(key, state, window=window, announced=announced)
+        self._outgoing_streams[key] = OutgoingFlow(key, state, window=window, announced=announced)
 
     def open(self, key: int, state: FlowState) -> None:
         """Open a stream for the message of this key."""
@@ -90,7 +90,7 @@ class OutgoingStreams:
             outgoing_stream.failed, outgoing_stream.reason = True, reason
             self._end(outgoing_stream)
 
-    def _end(self, outgoing_stream: Outflow) -> None:
+    def _end(self, outgoing_stream: OutgoingFlow) -> None:
         self._note(outgoing_stream)
 
         def durable() -> None:
@@ -99,7 +99,7 @@ class OutgoingStreams:
 
         self._book.then(durable)
 
-    def _outgoing_stream(self, key: int) -> Outflow:
+    def _outgoing_stream(self, key: int) -> OutgoingFlow:
         outgoing_stream = self._outgoing_streams.get(key)
         if outgoing_stream is None:
             raise NotFound("no such stream is open", id=f"{key:016x}")
@@ -120,13 +120,13 @@ class OutgoingStreams:
             outgoing_stream.failed, outgoing_stream.reason = True, "the gateway refused the stream"
             self._drop(outgoing_stream)
 
-    def _drop(self, outgoing_stream: Outflow) -> None:
+    def _drop(self, outgoing_stream: OutgoingFlow) -> None:
         del self._outgoing_streams[outgoing_stream.key]
         self._book.note(FlowRow(outgoing_stream.key, False, None))
         self._book.drop(outgoing_stream.key, incoming=False, below=outgoing_stream.written + 1)
         self._book.stirred.append(outgoing_stream.key)
 
-    def heard(self, outgoing_stream: Outflow, taken: Taken) -> None:
+    def heard(self, outgoing_stream: OutgoingFlow, taken: Taken) -> None:
         """Take the gateway's report of its progress with a stream."""
         key = outgoing_stream.key
         if taken.offset > outgoing_stream.available:
@@ -145,7 +145,7 @@ class OutgoingStreams:
             self._book.drop(key, incoming=False, below=kept_from)
         self._book.stirred.append(key)
 
-    def ended(self, outgoing_stream: Outflow, ending: Ending) -> None:
+    def ended(self, outgoing_stream: OutgoingFlow, ending: Ending) -> None:
         """Take the gateway's answer that it has a whole stream, or wants no more of it."""
         if ending.status != EndStatus.CONFIRMED:
             self.abort(outgoing_stream.key, ending.reason or "the receiver wants no more")
@@ -154,5 +154,5 @@ class OutgoingStreams:
         elif outgoing_stream.ended:
             self._drop(outgoing_stream)
 
-    def _note(self, outgoing_stream: Outflow) -> None:
+    def _note(self, outgoing_stream: OutgoingFlow) -> None:
         self._book.note(FlowRow(outgoing_stream.key, False, outgoing_stream.state()))
