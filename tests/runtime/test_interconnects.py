@@ -143,7 +143,7 @@ async def test_a_socket_that_was_left_behind_is_no_obstacle(tmp_path: Path) -> N
                 "seqpacket.path": str(path),
             }
         )
-        with pytest.raises(Failure, match="somebody listens there"):
+        with pytest.raises(Failure, match="another process listens there"):
             async with running(other, never):
                 raise AssertionError
         assert path.exists()
@@ -152,7 +152,7 @@ async def test_a_socket_that_was_left_behind_is_no_obstacle(tmp_path: Path) -> N
 async def test_a_file_is_not_taken_for_a_socket(tmp_path: Path) -> None:
     path = tmp_path / "precious"
     path.write_text("keep me")
-    with pytest.raises(Failure, match="somebody listens there"):
+    with pytest.raises(Failure, match="another process listens there"):
         async with running(settings(tmp_path, **{"seqpacket.path": str(path)}), never):
             raise AssertionError
     assert path.read_text() == "keep me"

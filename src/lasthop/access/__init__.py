@@ -1,1 +1,2 @@
-"""Front doors: a request in some protocol becomes a validated submission, or a clear refusal."""
+"""The gateway's front doors: each turns a request in its protocol into a validated submission, or
+refuses it with a clear error."""

@@ -1,8 +1,9 @@
-"""Who is asking: a credential becomes a caller with an app and rights, or the request ends here.
+"""Authentication of publishers: a credential becomes a caller with an app and rights, or the
+request is refused.
 
-The same for every HTTP door: bearer tokens, HTTP Basic (any user name, the token as password), or
-the certificate of a TLS client.
-Without a credential only processes of this machine are served, and only by an open gateway.
+Every HTTP door accepts the same credentials: bearer tokens, HTTP Basic (any user name, the token as
+password), or the certificate of a TLS client. Without a credential only processes on this machine
+are served, and only by a gateway with open_house set.
 """
 
 from __future__ import annotations
@@ -26,43 +27,46 @@ if TYPE_CHECKING:
 DEFAULT_APP = "default"
 
 APP_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-"""Apps are made by being named; the limit keeps keys, events and metric labels short."""
+"""The form of an app's name. An app exists as soon as it is named; the length limit keeps keys,
+events and metric labels short."""
 
 MAX_AUTHORIZATION = 1024
-"""Bytes of an Authorization header: our tokens need 60, and what is longer is not hashed."""
+"""The longest Authorization header, in bytes: our tokens need 60, and a longer header is refused
+before it is hashed."""
 
 CACHED = 4096
-"""Credentials recognised without asking the gateway. They are the gateway's own rows, so that a
-revoked one is known as such at once."""
+"""How many credentials are recognised without asking the gateway. The cache holds the gateway's own
+rows, so a revoked credential is noticed at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks, for which app, with which rights."""
+    """An authenticated client of a door: its name, the app it acts in and its rights."""
 
     app: str
     name: str
     scopes: frozenset[Scope]
     home: str
-    """The app of the credential itself."""
+    """The app that the credential belongs to; an administrator may act in another one."""
 
     @property
     def source(self) -> str:
-        """The caller as the source of messages."""
+        """The caller as it is recorded as the source of messages."""
         return f"publisher:{self.name}"
 
     @property
     def holder(self) -> tuple[str, str]:
-        """Whose quota is used, in whatever app."""
+        """The app and name of the credential whose quota is used, whichever app the request is
+        for."""
         return self.home, self.name
 
     def owns(self, source: str) -> bool:
-        """Whether what this source sent is the caller's to follow and to take back; everything is
-        an administrator's."""
+        """Whether the caller may follow and cancel messages of this source; an administrator may do
+        so for every source."""
         return source == self.source or Scope.ADMIN in self.scopes
 
     def require(self, scope: Scope) -> None:
-        """Refuse a caller without this right; an administrator has every right."""
+        """Raise `Forbidden` if the caller lacks this scope; an administrator has every scope."""
         if scope not in self.scopes and Scope.ADMIN not in self.scopes:
             raise Forbidden(f"this needs a credential with the scope {scope.value!r}")
 
@@ -79,20 +83,22 @@ class Callers:
         self._known: dict[bytes, tuple[CredentialRow, Caller]] = {}
 
     async def of(self, connection: MutableMapping[str, Any]) -> Caller:
-        """The caller of an ASGI connection."""
+        """Return the caller of an ASGI connection."""
         headers = joined(connection["headers"])
         return self.recognise(headers, peer_of(connection), certificate_of(connection))
 
     def recognise(
         self, headers: Mapping[bytes, bytes], peer: str | None, certificate: str | None = None
     ) -> Caller:
-        """The caller of a request with these headers (see `joined`) from this address, over a
-        connection whose client proved to be the subject of this certificate."""
+        """Return the caller of a request with these headers (see `joined`) from this address, or
+        raise `Unauthorized`. `certificate` is the subject of the client's TLS certificate, if it
+        has shown one."""
         authorization = headers.get(b"authorization")
         if authorization is not None:
             caller = self._credentialed(authorization)
         elif certificate is not None and not from_foreign_page(headers):
-            # A browser shows it for every page, whoever has made that.
+            # A browser shows the certificate for requests of every page, including other sites'
+            # pages.
             caller = self._certified(certificate)
         elif self._open_house and from_this_machine(headers, peer):
             caller = _ANYBODY
@@ -128,8 +134,8 @@ class Callers:
 
 
 def certificate_of(connection: MutableMapping[str, Any]) -> str | None:
-    """The subject of the certificate that a client has shown, if any: the name of the TLS extension
-    of ASGI."""
+    """Return the subject of the client's TLS certificate, from the TLS extension of ASGI, or
+    None."""
     tls = (connection.get("extensions") or {}).get("tls") or {}
     subject = tls.get("client_cert_name")
     return str(subject) if subject else None
@@ -141,7 +147,7 @@ def _caller(row: CredentialRow) -> Caller:
 
 
 def secret_in(authorization: bytes) -> str:
-    """The token in an Authorization header."""
+    """Return the token in an Authorization header, or raise `Unauthorized`."""
     scheme, _, value = authorization.strip().partition(b" ")
     try:
         if scheme.lower() == b"bearer":

@@ -1,8 +1,8 @@
-"""Requests that are answered by a call and not by a conversation.
+"""Requests that are answered by one function call instead of an ASGI conversation.
 
 ASGI gives every request a task and lets it ask for its body piece by piece. A small request whose
-body is there can do without: a door that has a `take` gets it as one value, and answers when it
-can.
+body has already arrived does not need that: a door that has a `take` gets the request as one value,
+and calls back with the response when it is ready.
 """
 
 from __future__ import annotations
@@ -12,27 +12,28 @@ from typing import NamedTuple, TypeAlias
 
 
 class Request(NamedTuple):
-    """A whole request, as far as a door wants to know it."""
+    """A whole HTTP request, with the parts that a door needs."""
 
     headers: dict[bytes, bytes]
-    """Names in lower case; none came twice."""
+    """The headers by name in lower case; a request with a repeated header is not passed on this
+    way."""
     body: bytes
     peer: str | None = None
-    """The address at the other end."""
+    """The address of the client, if known."""
     certificate: str | None = None
-    """The subject of the certificate that the client has shown."""
+    """The subject of the TLS certificate that the client has shown, if any."""
 
 
 class Response(NamedTuple):
-    """A whole answer."""
+    """A whole HTTP response to a `Request`."""
 
     status: int
     content_type: bytes
     body: bytes
     headers: tuple[tuple[bytes, bytes], ...] = ()
-    """Besides the type and the length."""
+    """Further headers, besides the content type and the length."""
 
 
 Respond: TypeAlias = Callable[[Response], None]
 Take: TypeAlias = Callable[[Request, Respond], None]
-"""Answers a request by calling `respond` once, at any time."""
+"""A door's function that answers a request by calling `respond` once, at any time."""

@@ -1,4 +1,4 @@
-"""Reads request bodies, and never holds more of them than was agreed."""
+"""Reads request bodies, and limits how many bytes of them are held in memory at a time."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from starlette.types import Receive
 from lasthop.errors import Overloaded, TooLarge, UnsupportedMedia
 
 RETRY_WHEN_FULL = 1.0
-"""Seconds. What is held is waiting for the disk, which takes milliseconds."""
+"""Seconds after which a refused publisher may try again: held bodies wait for the disk, which takes
+milliseconds."""
 
 
 class Intake:
-    """The bodies of all requests that are under way."""
+    """The bodies of all requests in progress, counted against the door's memory limit."""
 
     def __init__(self, *, max_body: int, max_held: int) -> None:
         self._max_body = max_body
@@ -22,7 +23,7 @@ class Intake:
         self.held = 0
 
     async def read(self, headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
-        """The whole body. It counts as held until it is released."""
+        """Read the whole body of a request. The body counts as held until `release` is called."""
         _check_coding(headers)
         declared = headers.get(b"content-length", b"")
         if declared.isdigit() and (len(declared) > 18 or int(declared) > self._max_body):
@@ -48,14 +49,14 @@ class Intake:
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     def hold(self, headers: Mapping[bytes, bytes], body: bytes) -> None:
-        """The same for a body that is there: it counts as held until it is released."""
+        """Count a body that has already arrived as held, until `release` is called."""
         _check_coding(headers)
         if len(body) > self._max_body:
             raise TooLarge("request too large", limit=self._max_body)
         self._hold(len(body))
 
     def release(self, size: int) -> None:
-        """A body of this size is no longer needed."""
+        """Stop counting a body of this many bytes as held."""
         self.held -= size
 
     def _hold(self, size: int) -> None:

@@ -1,8 +1,8 @@
-"""What every front door asks of the gateway behind it.
+"""The protocol by which every front door uses the gateway.
 
-Doors are strangers to the driver that runs the gateway; they know it by this protocol. `call` is
-the only way to change anything, and it returns when the change is durable: no door can answer too
-early by mistake. `look` and `read` ask.
+Doors do not know the driver that runs the gateway, only this protocol. `call` is the only way to
+change anything, and it returns when the change is durable: no door can answer too early by mistake.
+`look` and `read` only ask.
 """
 
 from __future__ import annotations
@@ -19,44 +19,46 @@ T = TypeVar("T")
 
 
 class LiveGateway(Protocol):
-    """A running gateway."""
+    """A running gateway, as the doors see it."""
 
     def now(self) -> Micros:
-        """The time."""
+        """Return the current time of the gateway's clock, in microseconds."""
         ...
 
     async def call(self, act: Callable[[Gateway, Micros], T]) -> T:
-        """Let `act` change the gateway; returns its result once that is durable.
+        """Change the gateway by `act`, and return its result once the change is durable.
 
-        Raises what `act` raises, having changed nothing, or `Overloaded` when no work is taken in.
-        `OutcomeOpen` means that `act` has changed something which cannot be written now: it may
-        become durable later, unless the process ends first.
+        Raises what `act` raises, having changed nothing, or `Overloaded` when the gateway accepts
+        no work. `OutcomeOpen` means that `act` has changed something which cannot be written now:
+        it may become durable later, unless the process ends first.
         """
         ...
 
     async def durable(self) -> None:
-        """Wait until all that was changed so far is durable; `Overloaded` when that cannot be
+        """Wait until all changes so far are durable; raise `Overloaded` if they cannot be written
         now."""
         ...
 
     def look(self, ask: Callable[[Gateway], T]) -> T:
-        """Ask what the gateway has in memory, without changing it: always, also when no work is
-        taken in. The answer may be ahead of the disk by one commit."""
+        """Return what `ask` finds in the gateway's memory, without changing it; works also while
+        the gateway accepts no work. The answer may be ahead of the disk by one commit."""
         ...
 
     async def read(self, ask: Callable[[Reader], T]) -> T:
-        """Ask the store, off the event loop. It knows everything for which `call` has returned."""
+        """Return what `ask` finds in the store, off the event loop. The store has everything for
+        which `call` has returned."""
         ...
 
     async def wait(
         self, key: int, ready: Callable[[list[DeliveryRow]], bool], seconds: float
     ) -> list[DeliveryRow]:
-        """Wait until the message's deliveries are as `ready` wants them, or the time is up.
+        """Wait until `ready` holds for the message's deliveries or `seconds` have passed.
 
-        Returns them as they stand then.
+        Returns the deliveries as they are then.
         """
         ...
 
     async def watch(self, key: int, ask: Callable[[Gateway], T | None], seconds: float) -> T | None:
-        """Ask the gateway about a stream until there is an answer, or the time is up."""
+        """Ask the gateway about a stream until the answer is not None or `seconds` have passed;
+        return the answer."""
         ...

@@ -1,7 +1,8 @@
-"""How much a caller may send: token buckets, with time as an argument.
+"""The quota of each caller: token buckets, with time as an argument.
 
 A caller has one bucket for every resource (messages, bytes); a request takes from all of them or
-from none. All arithmetic is in whole numbers, so that who waits as long as he was told succeeds.
+from none. All arithmetic is in whole numbers, so that a caller who waits as long as it was told
+succeeds.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from dataclasses import dataclass
 from lasthop.clock import SECOND, Micros
 
 MAX_HOLDERS = 10_000
-"""Buckets kept at once. A bucket that has filled up again is no different from a new one, so only
+"""The most holders with buckets at once. A full bucket is no different from a new one, so only
 callers that were busy in the last few seconds count; some 300 bytes each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """So many a second in the long run, and so many at once."""
+    """A rate limit: so many per second in the long run, and so many at once."""
 
     per_second: int
     burst: int
@@ -29,7 +30,7 @@ class Rate:
 
 
 class _Buckets:
-    """What one holder has left, in millionths, as it was at `at`."""
+    """The remaining amounts of one holder, in millionths, as of the time `at`."""
 
     __slots__ = ("at", "levels")
 
@@ -39,7 +40,7 @@ class _Buckets:
 
 
 class CallerQuota:
-    """The buckets of all holders, with the same rates for each."""
+    """The token buckets of all callers, with the same rates for each."""
 
     def __init__(self, *rates: Rate, max_holders: int = MAX_HOLDERS) -> None:
         self._rates = rates
@@ -51,10 +52,11 @@ class CallerQuota:
         return len(self._holders)
 
     def take(self, holder: Hashable, now: Micros, *amounts: int) -> Micros:
-        """Take one amount of each resource; returns 0, or how long to wait before asking again.
+        """Take one amount of each resource from the holder's buckets; return 0, or the microseconds
+        to wait before asking again.
 
-        A request above the burst is let through when the bucket is full and leaves a debt:
-        otherwise it could never succeed.
+        A request above the burst is allowed when the bucket is full and leaves a debt: otherwise it
+        could never succeed.
         """
         levels = self._refill(holder, now).levels
         wanted = [amount * SECOND for amount in amounts]
@@ -89,8 +91,8 @@ class CallerQuota:
             buckets.levels[i] = min(level, self._full[i])
 
     def _forget(self, now: Micros) -> None:
-        """Drop the buckets that are full; if too few are, those of who came first, and be lenient
-        once."""
+        """Drop the buckets that are full and, if too few are, the oldest ones: their holders start
+        again with full buckets."""
         for holder, buckets in list(self._holders.items()):
             self._fill(buckets, max(now, buckets.at))
             if buckets.levels == self._full:

@@ -1,1 +1,1 @@
-"""Run it: settings, the live driver, the command line, metrics."""
+"""Everything that runs a gateway: the settings, the live driver, the command line, the metrics."""

@@ -1,9 +1,10 @@
-"""How many HTTP connections there are, and what becomes of one too many.
+"""Counts the HTTP connections of a gateway, and limits them.
 
-Connections are settled up to a limit that stays below the one of open files, and up to another one
-for every address. Those beyond are let in for a moment: they may ask how the gateway is, and an
-administrator may ask for anything. There are few such places, and when all are taken, the oldest
-guest leaves: whoever asks at once is answered, however many others only sit there.
+Connections are settled up to a limit that stays below the one of open files, and up to another
+limit for every address. Connections beyond are guests: they may ask for the gateway's health, and
+an administrator may ask for anything. There are few places for guests, and when all are taken, the
+oldest guest is disconnected: a client that asks at once is answered, however many others stay
+connected without asking.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ from ipaddress import IPv6Address, ip_address
 
 KEPT_FILES = 256
 """Open files that are not for connections: the store, the log, surrogates, reports to publishers,
-and the places of `RESERVE`."""
+and the guests of `RESERVE`."""
 
 RESERVE = 64
-"""Connections beyond the limit. A probe that asks at once needs its place for milliseconds."""
+"""The most guests: connections beyond the limit. A probe that asks at once needs its place for
+milliseconds."""
 
 
 class ConnectionPlace:
-    """What one connection has taken."""
+    """The place of one connection among the admitted ones."""
 
     __slots__ = ("_admission", "crowded", "cut", "network", "trusted")
 
@@ -39,19 +41,19 @@ class ConnectionPlace:
         """Ends the connection at once."""
         self.network = network
         self.crowded = crowded
-        """Whether it is one too many, and is to ask one thing and leave."""
+        """Whether the connection is a guest beyond the limit, which may make one request only."""
         self.trusted = False
-        """Whether it is an administrator's; then others leave first."""
+        """Whether the connection is an administrator's; other guests are disconnected before it."""
 
     def leave(self) -> None:
-        """The connection is gone."""
+        """Give the place back when the connection has ended."""
         if self._admission is not None:
             self._admission.left(self)
             self._admission = None
 
 
 class Admission:
-    """Counts connections."""
+    """Counts the open connections and gives each new one its place."""
 
     def __init__(
         self, *, most: Callable[[], int], per_address: int = 0, reserve: int = RESERVE
@@ -67,11 +69,11 @@ class Admission:
 
     @property
     def connections(self) -> int:
-        """How many connections are open."""
+        """The number of open connections, guests included."""
         return self._settled + len(self._guests)
 
     def enter(self, peer: str | None, cut: Callable[[], object]) -> ConnectionPlace:
-        """Give a new connection its place; `cut` ends it at once."""
+        """Give a new connection its place; `cut` is called to end the connection at once."""
         network = network_of(peer) if peer and self._per_address else None
         place = ConnectionPlace(self, cut, network, crowded=self._is_full(network))
         if place.crowded:
@@ -85,7 +87,7 @@ class Admission:
         return place
 
     def left(self, place: ConnectionPlace) -> None:
-        """See `ConnectionPlace.leave`."""
+        """Stop counting a connection; called by `ConnectionPlace.leave`."""
         if place.crowded:
             self._guests.pop(place, None)
             return
@@ -111,8 +113,8 @@ class Admission:
 
 
 def network_of(peer: str) -> str | None:
-    """Whom a connection is counted for: an IPv4 address, or the /64 of IPv6 that one subscriber
-    has. None for this machine, where a proxy may bring everybody."""
+    """Return the network that a connection is counted for: an IPv4 address, or the /64 of IPv6 that
+    one subscriber has. None for this machine, where a proxy may forward everybody's requests."""
     try:
         address = ip_address(peer.partition("%")[0])
     except ValueError:
@@ -125,6 +127,7 @@ def network_of(peer: str) -> str | None:
 
 
 def descriptors_for_connections(limit: int | None = None) -> int:
-    """How many connections the limit of open files has room for; a quarter of a very low one."""
+    """Return how many connections the limit of open files has room for; of a very low limit, a
+    quarter."""
     soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0] if limit is None else limit
     return 1 << 30 if soft == resource.RLIM_INFINITY else max(soft // 4, soft - KEPT_FILES)

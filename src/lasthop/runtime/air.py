@@ -1,4 +1,4 @@
-"""The carriers of a gateway: everything that goes over the air, put together."""
+"""Assembles the carriers of a gateway: everything that reaches devices over the air."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from lasthop.wire.wsp.sir import OTA_HTTP, Sir
 
 TIDS_PER_LIFE = 4099
 SESSIONS_PER_LIFE = 1 << 16
-"""Transactions and sessions of a new life are numbered far from those of the last, which clients
-still remember."""
+"""How far the numbers of transactions and sessions move on with every start of the gateway, so that
+clients do not confuse new ones with those that they still remember."""
 
 
 @asynccontextmanager
@@ -39,8 +39,8 @@ async def on_air(
     reachable: Callable[[str], None],
     others: Mapping[str, CarrierKind],
 ) -> AsyncIterator[Mapping[str, Carrier]]:
-    """Carriers by variant, those of other packages among them, as long as the context lasts;
-    `reachable` hears which hosts call."""
+    """Open the carriers by variant, including those of plugins, for as long as the context lasts;
+    `reachable` is called with the address of every client that calls."""
     async with AsyncExitStack() as stack:
         out = await Datagrams.open(_bound(settings.source))
         stack.callback(out.close)
@@ -107,7 +107,7 @@ async def _sessions(
 
 
 class _Alarm:
-    """One timer of the event loop, set to whatever comes first."""
+    """One timer of the event loop, which can be set again."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -135,8 +135,8 @@ class _Alarm:
 
 
 def _invitation(settings: Ota, sessions: socket.socket | None, calls: socket.socket | None) -> Sir:
-    """What a client is sent that has to open a session or a connection: all that we serve, so that
-    it can choose (5.1.2.2.1)."""
+    """Return the invitation for a client that has to open a session or a connection: it lists all
+    contact points of the gateway, so that the client can choose (5.1.2.2.1)."""
     by_wsp = (_contact(settings, sessions),) if sessions is not None else ()
     if calls is None:
         return Sir(wsp_contacts=by_wsp)

@@ -1,7 +1,8 @@
-"""The real clock, made safe: it never goes back.
+"""The real clock of a gateway, which never goes back.
 
-When the machine's clock jumps back, time stands still here until it has caught up; when it jumps
-ahead, so do we. Deadlines are promises in UTC, so both are what a publisher would expect.
+When the machine's clock jumps back, this clock stands still until the machine's has caught up; when
+it jumps ahead, this one follows. Deadlines are promises in UTC, so both are what a publisher would
+expect.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from lasthop.clock import Micros
 
 
 class SystemClock:
-    """UTC of this machine in microseconds, never less than before."""
+    """The UTC time of this machine in microseconds, never less than before."""
 
     __slots__ = ("_last",)
 

@@ -1,5 +1,5 @@
-"""Where a gateway listens unless it is told otherwise, for those who have to find it without having
-read any settings."""
+"""The addresses on which a gateway listens by default, for programs that must find it without
+reading its settings."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""HTTP without a task for every request, for the doors that can do without one.
+"""HTTP without a task for every request, for the doors that can answer by a function call.
 
-uvicorn parses, keeps connections and runs everything else as an ASGI application. A small POST to a
-path that has a `take` is handed over as one value when its last byte is there, and answered by one
-write. Whatever is out of the ordinary goes the usual way: requests that come before the last one is
-answered or while answers are not read, large ones, those without a length, those that want to be
-told to continue, those with a header twice.
+uvicorn parses requests, keeps connections and runs everything else as an ASGI application. A small
+POST to a path that has a `take` is handed over as one value when its last byte has arrived, and
+answered by one write. Unusual requests go through ASGI: those that arrive before the last one is
+answered or while answers are not read, large ones, those without a length, those that expect a 100
+Continue, and those with a repeated header.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from lasthop.access.direct import Request, Response, Take
 from lasthop.runtime.guard import BODY, IDLE, GuardedProtocol
 
 MAX_BODY = 64 << 10
-"""Bytes of a request that is handed over as a whole. uvicorn holds as many of any request before
-somebody asks for them."""
+"""The largest body, in bytes, of a request that is handed over as a whole. uvicorn buffers as much
+of any request before the application asks for it."""
 
 _UNUSUAL = frozenset({b"transfer-encoding", b"expect", b"upgrade"})
 
 
 class DirectProtocol(GuardedProtocol):
-    """One connection."""
+    """One HTTP connection, some of whose requests are answered without ASGI."""
 
     def __init__(self, *args: Any, direct: Mapping[bytes, Take], **more: Any) -> None:
-        """`direct` says who takes the requests to which path."""
+        """`direct` are the functions that take the requests, by path."""
         super().__init__(*args, **more)
         self._direct = direct
         self._exchange: _DirectExchange | None = None
-        """The request that is coming in, if it is one of ours."""
+        """The request that is arriving, if it will be handed over as a whole."""
 
     def on_headers_complete(self) -> None:
         headers = self.head()
@@ -46,10 +46,11 @@ class DirectProtocol(GuardedProtocol):
             self.begin_asgi()
 
     def _is_plain(self, headers: dict[bytes, bytes]) -> bool:
-        """Whether a request can be taken as one value, now."""
+        """Whether the arriving request can be handed over as a whole."""
         length = headers.get(b"content-length", b"")
         return (
-            # One that is repeated has lost a value here: `joined` has them all.
+            # The dictionary has lost a value of a repeated header; ASGI requests keep them all
+            # (`joined`).
             len(headers) == len(self.headers)
             and not self.answering()
             and not self.flow.write_paused
@@ -83,7 +84,8 @@ class DirectProtocol(GuardedProtocol):
 
 
 class _DirectExchange:
-    """One request and its answer, with what uvicorn wants to know of the one that is under way."""
+    """One request and its answer, with the attributes that uvicorn reads of the request in
+    progress."""
 
     __slots__ = (
         "_protocol",
@@ -106,19 +108,20 @@ class _DirectExchange:
 
     @property
     def message_event(self) -> _DirectExchange:
-        """uvicorn sets an event when the other end has gone: nobody waits for it here."""
+        """Stands in for the event that uvicorn sets when the client has disconnected; nothing waits
+        for it here."""
         return self
 
     @property
     def response_started(self) -> bool:
-        """An answer is started and completed by one write."""
+        """Whether the answer was written; an answer is started and completed by one write."""
         return self.response_complete
 
     def set(self) -> None:
-        """See `message_event`."""
+        """Do nothing; see `message_event`."""
 
     def respond(self, response: Response) -> None:
-        """Write the answer, unless nobody is there to hear it."""
+        """Write the answer, unless the client has disconnected."""
         protocol = self._protocol
         transport = protocol.transport
         if self.disconnected or transport.is_closing():

@@ -1,7 +1,7 @@
-"""Events among the gateway's own log lines, for whoever debugs with that alone.
+"""Repeats events among the gateway's log lines, for debugging with the log alone.
 
-With `log_level = "debug"` every event is also said on standard error, with the ids of its message
-and device.
+With `log_level = "debug"` every event is also written to standard error, with the ids of its
+message and device.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from lasthop.events import Event
 log = structlog.get_logger("lasthop.events")
 
 _SAID = ("app", "topic", "link", "state", "reason", "policy", "size", "bytes")
-"""What is worth a word of an event that has it, beside its ids."""
+"""The fields of an event that are shown besides its ids, where it has them."""
 
 
 def say(event: Event) -> None:
-    """One event as one line."""
+    """Write one event as one log line."""
     facts: dict[str, object] = {"n": event.n}
     if event.dev:
         facts["device"] = event.dev

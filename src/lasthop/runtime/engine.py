@@ -1,8 +1,8 @@
-"""The live driver: it turns the gateway's crank on the event loop.
+"""The live driver, which runs a gateway on the event loop.
 
-Inputs come from doors (`call`) and channels; once per turn of the loop their consequences are
-drawn, effects carried out and the next commit, if it is time, handed to the writer's thread. While
-that writes, the next commit collects.
+Inputs come from doors (`call`) and channels. Once per turn of the loop the gateway draws the
+consequences, its effects are carried out, and the next commit, if it is time, is handed to the
+writer's thread. While that writes, the next commit collects.
 """
 
 from __future__ import annotations
@@ -48,37 +48,38 @@ from lasthop_xml.xpath.reading import Reading
 T = TypeVar("T")
 
 Tell: TypeAlias = Callable[[str, str, bytes], Awaitable[PapAnswer]]
-"""Posts a body of this type to a URL, and says what the answer means."""
+"""Posts a body of this content type to a URL, and returns the meaning of the answer."""
 
 RETRY_WHEN_FULL = 1.0
 """Seconds between attempts to write when the disk is full."""
 
 LONGEST_SLEEP = 60.0
-"""Seconds. Timers run on a clock that no one sets, deadlines on one that can be set or sleep with
-the machine: look at least this often."""
+"""The longest sleep, in seconds. Timers run on a monotonic clock, deadlines on one that can be set
+or that stops while the machine sleeps: look at deadlines at least this often."""
 
 GOODBYE = "the gateway is shutting down"
 RETURN_AFTER_MS = 1000
-"""A restart takes about as long."""
+"""Milliseconds after which a device may connect again after a shutdown; a restart takes about as
+long."""
 
 log = structlog.get_logger()
 
 
 class Observer:
-    """Hears what the engine does, for metrics. This one ignores it."""
+    """Observes what the engine does, for metrics. This one ignores it."""
 
     def committed(self, commit: Commit, seconds: float) -> None:
-        """A commit is durable, that long after it was handed over."""
+        """Record that a commit is durable, `seconds` after it was handed to the writer."""
 
     def disconnected(self, code: CloseCode) -> None:
-        """The gateway sent a channel away."""
+        """Record that the gateway closed a channel with this code."""
 
     def carried(self, variant: str, outcome: Outcome) -> None:
-        """A carrier has reported on a parcel."""
+        """Record that a carrier of this variant has reported on a parcel."""
 
 
 class Engine:
-    """Runs one gateway. Everything but the writer and the reader happens on the event loop."""
+    """Runs one gateway. Everything but writing and reading the store happens on the event loop."""
 
     def __init__(
         self,
@@ -94,8 +95,8 @@ class Engine:
         consult: Callable[[Consult], None] | None = None,
         match: Callable[[MatchFilters], None] | None = None,
     ) -> None:
-        """`failed` is told when nothing can be written or read any more; `tell` posts what
-        initiators are to hear; `consult` asks surrogates, `match` whoever reads large bodies."""
+        """`failed` is called when the store can no longer be written or read; `tell` posts results
+        to initiators; `consult` asks surrogates; `match` has the filters read a large body."""
         self.gateway = gateway
         self._writer = writer
         self._reader = reader
@@ -112,7 +113,7 @@ class Engine:
         self._last_channel = 0
         self._turning = False
         self._writing: deque[tuple[Commit, float]] = deque()
-        """What the writer has, and since when."""
+        """The commits that the writer has, and when each was handed over."""
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
         self._durable = gateway.durable
         self._watchers: dict[int, set[asyncio.Event]] = {}
@@ -138,7 +139,7 @@ class Engine:
         try:
             await self.durable()
         except Overloaded as error:
-            # The commit is kept and written when there is room, if the process lives so long.
+            # The commit is kept and written when there is room, unless the process ends before.
             detail = f"{error}; the outcome is open"
             raise OutcomeOpen(detail, retry_after=RETRY_WHEN_FULL) from None
         return result
@@ -168,7 +169,7 @@ class Engine:
         self.gateway.deliveries.watch(key)
         deadline = self._loop.time() + seconds
         try:
-            # What happened before we watched is not announced, and may not be written yet.
+            # Changes before the watch are not announced, and may not be written yet.
             await self.durable()
             while True:
                 changed.clear()
@@ -187,7 +188,7 @@ class Engine:
                 del self._watchers[key]
 
     def channel(self, number: int) -> Channel | None:
-        """An open channel."""
+        """Return an open channel by number, or None."""
         return self._channels.get(number)
 
     async def watch(self, key: int, ask: Callable[[Gateway], T | None], seconds: float) -> T | None:
@@ -214,23 +215,24 @@ class Engine:
 
     @property
     def connections(self) -> int:
-        """How many channels are open."""
+        """The number of open channels."""
         return len(self._channels)
 
     @property
     def ready(self) -> bool:
-        """Whether work is taken in."""
+        """Whether the gateway accepts work: not while it shuts down or the disk is full."""
         return self._refusal is None and not self._draining
 
     def drain(self) -> None:
-        """Let those who wait for an outcome go with what there is: a shutdown has begun."""
+        """Answer all requests that wait for an outcome with the present state, because a shutdown
+        has begun."""
         self._draining = True
         for watchers in self._watchers.values():
             for changed in watchers:
                 changed.set()
 
     def reachable(self, host: str) -> None:
-        """A client over the air has called from this address."""
+        """Tell the gateway that a client over the air has called from this address."""
         if not self._stopped:
             self.gateway.air.reachable_at(host, self._clock.now())
             self._poke()
@@ -281,7 +283,7 @@ class Engine:
         post = self.gateway.surrogates.post(app)
         return {} if post is None else post.state
 
-    # For who reads large bodies.
+    # For the reader of large bodies.
 
     def filters_matched(self, message: int, reading: Reading) -> None:
         if not self._stopped:
@@ -291,7 +293,7 @@ class Engine:
     def filter_expressions(self) -> Iterable[tuple[str, str]]:
         return self.gateway.topics.index.filters.expressions()
 
-    # The crank.
+    # Turns of the event loop.
 
     def _poke(self) -> None:
         if not self._turning:
@@ -327,7 +329,7 @@ class Engine:
     def _committed(self, n: int, error: StoreError | None) -> None:
         commit, since = self._writing[0]
         if error is not None:
-            # Those behind it are refused for the same reason.
+            # The commits behind it are refused for the same reason.
             if n == commit.n:
                 self._not_committed(commit, error)
             return
@@ -336,7 +338,7 @@ class Engine:
         self._durable = n
         seconds = time.perf_counter() - since
         self.gateway.written(n)
-        # The disk need not wait while those are served who waited for it.
+        # Start the next write before answering those who waited, so that the disk is not idle.
         self._write_next(self._clock.now())
         self._observer.committed(commit, seconds)
         self.gateway.proceed(self._clock.now())
@@ -348,9 +350,9 @@ class Engine:
         self._turn()
 
     def _not_committed(self, commit: Commit, error: StoreError) -> None:
-        """Nothing was written. A full disk is waited out; anything else ends this process.
+        """Handle a refused commit: retry after a full disk, end the process after any other error.
 
-        Those who wait are told at once that the outcome is open: what they asked for happens when
+        Waiting callers are told at once that the outcome is open: what they asked for happens when
         there is room, and never if the process ends before.
         """
         log.error("commit refused", commit=commit.n, error=str(error))
@@ -392,10 +394,12 @@ class Engine:
             elif isinstance(effect, Notify):
                 self._begin(self._notify(effect))
             elif isinstance(effect, Consult):
-                assert self._consult is not None, "there is a surrogate, and nobody asks it"
+                assert self._consult is not None, (
+                    "a gateway with surrogates needs a consult function"
+                )
                 self._consult(effect)
             elif isinstance(effect, MatchFilters):
-                assert self._match is not None, "a body is too large for the loop, and nobody reads"
+                assert self._match is not None, "a gateway with large bodies needs a match function"
                 self._match(effect)
             else:
                 self._begin(self._fetch(effect))
@@ -421,12 +425,12 @@ class Engine:
             self._poke()
 
     async def _notify(self, notify: Notify) -> None:
-        """Tell an initiator, and the gateway what it said. A shutdown cuts it off: the next start
-        tells it again."""
+        """Post a result to an initiator, and pass its answer to the gateway. A shutdown interrupts
+        this; the next start posts the result again."""
         try:
             answer = await self._told(notify)
         except Exception as error:
-            log.exception("an initiator could not be told", url=notify.url)
+            log.exception("result not reported to the initiator", url=notify.url)
             answer = PapAnswer(AnswerVerdict.LATER, f"a fault of the gateway: {error}")
         if not self._stopped:
             now = self._clock.now()
@@ -435,7 +439,7 @@ class Engine:
 
     async def _told(self, notify: Notify) -> PapAnswer:
         if self._tell is None:
-            return PapAnswer(AnswerVerdict.UNREACHABLE, "this gateway tells nobody")
+            return PapAnswer(AnswerVerdict.UNREACHABLE, "this gateway reports no results")
         replies: dict[int, Message] = {}
         if notify.reply:
             replies = await self.read(lambda reader: reader.messages([notify.reply]))
@@ -455,7 +459,7 @@ class Engine:
     def _arm(self, now: Micros) -> None:
         due = self.gateway.next_wake()
         if due is not None and due <= now and self._writing:
-            due = None  # The end of the write turns the crank.
+            due = None  # The end of the write starts the next turn.
         if due == self._timer_due and self._timer is not None:
             return
         if self._timer is not None:
@@ -471,9 +475,9 @@ class Engine:
         self._poke()
 
     async def stop(self) -> None:
-        """Say goodbye to everyone and write what is left; the store stays open.
+        """Close all channels and write what is left; the store stays open.
 
-        When the store takes nothing more, what is left is what nobody was promised.
+        When the store accepts no more writes, what is left was never acknowledged to anybody.
         """
         self._stopped = True
         self.drain()
@@ -491,9 +495,10 @@ class Engine:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def close(self) -> None:
-        """Stop, and let go of the store."""
+        """Stop the engine, and close the store."""
         await self.stop()
         self._reading.shutdown()
-        # Whoever closes a store last carries its log over into the file: let that be its owner.
+        # The last connection to close merges the store's log into its file: let that be the
+        # writer's.
         self._reader.close()
         await self._loop.run_in_executor(None, self._writer.close)

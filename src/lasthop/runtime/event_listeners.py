@@ -1,5 +1,5 @@
-"""Whoever wants to hear every event does so in the thread that copies events to the log's files,
-so that nobody who sends or receives waits for it."""
+"""Listeners for every event. They run in the thread that copies events to the log's files, so that
+nothing that sends or receives messages waits for them."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ _decode = msgspec.json.Decoder(Event).decode
 
 
 class ListenedEvents:
-    """The store's events, each of which is heard when it is first asked for."""
+    """The store's events, passing each of them to the listeners when it is first exported."""
 
-    def __init__(self, pages: EventPages, ears: Sequence[EventListener]) -> None:
+    def __init__(self, pages: EventPages, listeners: Sequence[EventListener]) -> None:
         self._pages = pages
-        self._ears = ears
+        self._listeners = listeners
         self._next = pages.exported_to()
 
     def events(self, first: int, limit_bytes: int) -> Sequence[Page]:
         found = self._pages.events(first, limit_bytes)
         for page in found:
             for offset, line in enumerate(page.lines.splitlines(), page.first):
-                # After a failure the same events are asked for again.
+                # After a failed export the same events are asked for again.
                 if offset >= self._next:
                     self._next = offset + 1
                     event = _decode(line)
-                    for listener in self._ears:
+                    for listener in self._listeners:
                         listener(event)
         return found
 

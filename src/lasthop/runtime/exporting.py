@@ -1,4 +1,4 @@
-"""The thread that carries events from the store to the log's files."""
+"""The thread that exports events from the store to the log's files."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ log = structlog.get_logger()
 
 
 PROMPT = Rolling()
-"""While somebody follows the segments."""
+"""The rolling of segments while a program follows them."""
 
 
 class Export:
-    """Runs an exporter until it is closed. The store must outlive it."""
+    """Runs an exporter in a thread until it is closed. The store must outlive it."""
 
     def __init__(self, exporter: Exporter, clock: Clock, *, log: Path | None = None) -> None:
         self._exporter = exporter
         self._clock = clock
         self._log = log
-        """Where whoever follows the segments says so."""
+        """The directory in which a program that follows the segments announces itself."""
         self._leisurely = exporter.rolling if log is not None else PROMPT
         self._closing = Event()
         self._thread = Thread(target=self._run, name="lasthop-export", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Export what is left, and stop."""
+        """Export what is left, and stop the thread."""
         self._closing.set()
         self._thread.join()
 
@@ -51,11 +51,11 @@ class Export:
             try:
                 due = self._exporter.step(now)
             except StoreError as error:
-                log.error("the event log waits", error=str(error))
+                log.error("events not exported; trying again", error=str(error))
                 self._closing.wait(RETRY)
             else:
                 self._closing.wait(max(0, due - self._clock.now()) / SECOND)
         try:
             self._exporter.finish(self._clock.now())
         except StoreError as error:
-            log.error("the event log is left behind", error=str(error))
+            log.error("events not exported; left for the next start", error=str(error))

@@ -1,5 +1,5 @@
-"""The gateway's one HTTP port: how it is, how it has been, devices by WebSocket, pages for people,
-and the REST door for everything else."""
+"""The gateway's one HTTP port: health and readiness, metrics, devices by WebSocket, pages for
+people, and the REST door for everything else."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class PagesApp(Protocol):
-    """Pages for people, at paths of their own."""
+    """The ASGI application for pages that people open in a browser, at paths of their own."""
 
     def shows(self, method: str, path: str) -> bool:
-        """Whether a request is for a page."""
+        """Whether a request is for one of these pages."""
         ...
 
     def __call__(self, scope: Scope, receive: Receive, send: Send, /) -> Awaitable[None]: ...
 
 
 class Front:
-    """An ASGI application that sends requests where they belong.
+    """An ASGI application that passes each request to the door that it is for.
 
-    /health says that the gateway is up, and is there only when it is; /ready that it takes work in:
-    not while it shuts down or the disk is full.
+    /health answers whenever the gateway runs; /ready only while it accepts work: not while it shuts
+    down or the disk is full.
     """
 
     def __init__(
@@ -44,9 +44,9 @@ class Front:
         metrics: Metrics,
         ready: Callable[[], bool],
     ) -> None:
-        """`websocket` is the path of devices, empty for none, and who serves them; `requests` is
-        the same for devices that use nothing but HTTP requests, with everything below the path;
-        `pap` for push initiators."""
+        """`websocket` is the path for devices that use WebSocket (empty for none) and the
+        application that serves them; `requests` is the same for devices that use only HTTP
+        requests, with everything below the path; `pap` is the same for push initiators."""
         self._rest = rest
         self._pages = pages
         self._websocket = websocket

@@ -1,4 +1,4 @@
-"""What a scrape asks of the running parts: how many, how often, how much."""
+"""The metrics that are read from the running parts of a gateway at every scrape."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def show(
     initiators: PapDoor,
     listeners: Mapping[str, Listener],
 ) -> None:
-    """Show the state of these parts among the metrics."""
+    """Add the state of these parts to the metrics."""
     gateway = engine.gateway
     metrics.gauge("lasthop_connections", "Open device channels.", lambda: engine.connections)
     metrics.gauge(
         "lasthop_open_deliveries",
-        "Deliveries not at their end.",
+        "Deliveries that have not ended.",
         lambda: gateway.deliveries.open_deliveries,
     )
     metrics.gauge("lasthop_devices", "Registered devices.", lambda: len(gateway.registry))
@@ -44,13 +44,13 @@ def show(
     )
     metrics.gauge(
         "lasthop_pap_notifications",
-        "Outcomes of pushes that their initiators have not heard.",
+        "Outcomes of pushes that were not yet reported to their initiators.",
         lambda: len(gateway.notifications),
     )
     filters = gateway.topics.index.filters
     metrics.counts(
         "lasthop_filter_messages",
-        "Messages that XPath filters of subscribers were to read, by what came of it.",
+        "Messages that were matched with subscribers' XPath filters, by outcome.",
         ["outcome"],
         lambda: {(str(outcome),): count for outcome, count in filters.outcomes.items()},
     )
@@ -63,7 +63,7 @@ def show(
         )
         metrics.counts(
             "lasthop_surrogate_messages",
-            "What surrogates made of messages, by app and outcome.",
+            "Messages handled by surrogates, by app and outcome.",
             ["app", "outcome"],
             surrogates.outcomes,
         )
@@ -80,7 +80,7 @@ def show(
 
 
 def show_connections(metrics: Metrics, guard: Guard) -> None:
-    """Show how many connections the HTTP server has."""
+    """Add the number of open connections of the HTTP server to the metrics."""
     metrics.gauge(
         "lasthop_http_connections",
         "Open HTTP and WebSocket connections.",
@@ -89,11 +89,11 @@ def show_connections(metrics: Metrics, guard: Guard) -> None:
 
 
 def show_traces(metrics: Metrics, tracer: Tracer) -> None:
-    """Show what becomes of traces, where there are any."""
+    """Add the numbers of traced deliveries and exported spans to the metrics."""
     metrics.gauge("lasthop_trace_open", "Deliveries that are traced.", lambda: tracer.open)
     metrics.counts(
         "lasthop_trace_spans",
-        "Spans of traces, by what became of them.",
+        "Spans of traces, by outcome.",
         ["outcome"],
         lambda: {(outcome,): count for outcome, count in tracer.counts.items()},
     )

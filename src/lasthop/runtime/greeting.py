@@ -1,4 +1,4 @@
-"""What a gateway says when it is ready: where it is, and on the first start what to try."""
+"""What a gateway prints when it is ready: its addresses, and on the first start what to try."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ NAME = "lasthop"
 
 
 def as_json(places: Places) -> None:
-    """One line for machines."""
+    """Print the gateway's addresses as one line of JSON, for programs."""
     _say(msgspec.json.encode(places).decode())
 
 
 def for_people(places: Places) -> None:
-    """A few lines for people."""
+    """Print the gateway's addresses and first steps, for people."""
     _say(
         "lasthop is ready",
         f"  publishers  {places.http}",
@@ -40,13 +40,14 @@ def for_people(places: Places) -> None:
     elif places.first_start:
         _say(
             "",
-            "Nobody may come in yet, since other machines can reach this gateway. Stop it and add",
+            "Other machines can reach this gateway, so it needs credentials. Stop it and run",
             f"  {_command()} credential add admin --scope admin --data {places.data}",
         )
 
 
 def _command() -> str:
-    """How whoever reads this can call us: by name where that leads to us, else by place."""
+    """Return how to call lasthop from a shell: by name where that leads to this program, else by
+    path."""
     here = sys.argv[0]
     if os.path.basename(here) != NAME:
         return NAME
@@ -56,7 +57,7 @@ def _command() -> str:
 
 
 def _ways(places: Places) -> list[str]:
-    """How devices connect."""
+    """Return the addresses by which devices connect."""
     ways = [places.tcp, places.websocket, places.requests, places.beep, places.seqpacket]
     return [way for way in ways if way is not None]
 

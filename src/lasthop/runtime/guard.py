@@ -1,8 +1,8 @@
-"""HTTP connections of strangers: how much of a request is taken in, how long it may take, and who
-is served when there are too many.
+"""Protects the HTTP server from untrusted connections: limits the size of a request's head, the
+time that a request may take, and the number of connections.
 
-uvicorn and its parser have no such limits. Here the bytes of a head are counted while they come,
-one timer for a connection looks whether it gets on, and `Admission` says whether there is room.
+uvicorn and its parser have no such limits. Here the bytes of a head are counted as they arrive, one
+timer for each connection checks that it makes progress, and `Admission` says whether there is room.
 """
 
 from __future__ import annotations
@@ -35,107 +35,110 @@ from lasthop.runtime.upgraded import UpgradedProtocol
 from lasthop.transport.locality import joined
 
 PIECE = 16 << 10
-"""Bytes that the parser gets at a time. A head that came in one piece is not too large, and of one
-that is too large no more than that is taken in."""
+"""The most bytes that the parser gets at a time. A head that arrived in one piece is not too large,
+and of a larger one no more than this is parsed."""
 
 ROOM = MAX_HEAD + PIECE
-"""Bytes of a request that are not its body: a head, of which the first piece may be something else,
-and then what chunks have around them."""
+"""The most bytes of a request that are not its body: a head, whose first piece may begin with
+something else, and later the bytes around chunks."""
 
 BODY_WORTH = 16
-"""Bytes around chunks that one byte of the body gives room for: a chunk of one byte has five."""
+"""The number of bytes around chunks that each byte of the body allows: a chunk of one byte has
+five."""
 
 MAX_WAITING = 256
-"""Requests on one connection that wait for the answers of earlier ones: each takes 4 KiB. The
-socket is not read while any waits; this is for what came with the first."""
+"""The most requests on one connection that wait for the answers to earlier ones; each takes 4 KiB.
+The socket is not read while any waits, so this limits what arrived together with the first."""
 
 LAST_BYTES = 1 << 20
-"""Bytes that are thrown away after the last word: to close while they come would take it away from
-a peer that first sends and then reads."""
+"""The most bytes that are read and discarded after the final answer: closing the connection while
+they arrive would destroy the answer for a client that sends everything before it reads."""
 
 RETRY_AFTER = 10.0
-"""Seconds after which somebody is likely to have left."""
+"""Seconds after which a connection has probably become free."""
 
 UNGUARDED = frozenset({b"/health", b"/ready", b"/metrics"})
-"""What is answered however many connections there are."""
+"""The paths that are answered however many connections there are."""
 
 IDLE, HEAD, BODY = range(3)
-"""How far the request is that comes in."""
+"""The phases of the arriving request."""
 
 Administers: TypeAlias = Callable[[Mapping[bytes, bytes], str | None, str | None], bool]
 """Whether a request with these headers (see `joined`), from this address and with this certificate,
-is of an administrator."""
+is an administrator's."""
 
 
 @dataclass(frozen=True, slots=True)
 class GuardPatience:
-    """How long others may take, in seconds."""
+    """How long clients may take for each step, in seconds."""
 
     handshake: float = TLS_HANDSHAKE
-    """Until TLS is there."""
+    """The time until the TLS handshake is complete."""
     first: float = 30.0
-    """Until a new connection says anything."""
+    """The time until a new connection sends its first byte."""
     head: float = 30.0
-    """From the first byte of a request to the end of its headers."""
+    """The time from the first byte of a request to the end of its headers."""
     crowded: float = 5.0
-    """The same two for a connection that is one too many."""
+    """The time for the first byte and for the headers on a connection beyond the limit."""
     body: float = 30.0
-    """In this time the next part of a body has to come."""
+    """The time within which the next part of a body must arrive."""
     unread: float = 15.0
-    """In this time some of an answer has to be read; it may take twice as long to be noticed."""
+    """The time within which some of an answer must be read; noticing may take twice as long."""
     last: float = 2.0
-    """To hear the last word, while what else comes is thrown away."""
+    """The time for the client to read the final answer, while what it still sends is discarded."""
     slowest: int = 256
-    """Bytes in a second of a body or an answer. GPRS brings ten times as much; what is slower is
-    likely to be slow on purpose."""
+    """The lowest rate of a body or an answer, in bytes per second. GPRS is ten times as fast; a
+    slower client is probably slow on purpose."""
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What all connections of a server have in common."""
+    """What all connections of a server share: their admission, the time limits and the count of
+    refusals."""
 
     admission: Admission
     administers: Administers = lambda headers, peer, certificate: False
     patience: GuardPatience = field(default_factory=GuardPatience)
     refused: Counter[str] = field(default_factory=Counter)
-    """Requests that were refused here, by code."""
+    """The number of requests that were refused here, by error code."""
 
 
 class GuardedProtocol(CertifiedProtocol):
-    """One connection."""
+    """One HTTP connection with limits on size and time."""
 
     def __init__(
         self, *args: Any, guard: Guard, place: ConnectionPlace | None = None, **more: Any
     ) -> None:
-        """`place` is what the connection has taken already, if it has."""
+        """`place` is the connection's place if it has one already, as after a TLS handshake."""
         super().__init__(*args, **more)
         self.url = b""
         self.headers = []
         self._guard = guard
         self._place = place
         self.crowded = False
-        """Whether this is a connection too many, which ends with its first answer."""
+        """Whether this connection is beyond the limit and ends with its first answer."""
         self._phase = IDLE
         self._room = ROOM
-        """Bytes that may still come that are not of a body; negative when nobody listens any
-        more."""
+        """The number of bytes outside a body that may still arrive; negative when input is
+        discarded."""
         self._host = b""
-        """The last one that was found to be well formed."""
+        """The last Host header that was checked and found well formed."""
         self._heard_at = 0.0
         self._since = 0.0
-        """When the present phase began, or the last answer ended."""
+        """The time at which the present phase began, or the last answer ended."""
         self._body = 0
-        """Bytes of the body since then."""
+        """The number of bytes of the body that arrived in the present phase."""
         self._unread: tuple[float, int] | None = None
-        """When an answer was last seen to wait, and how much had been read by then."""
+        """The time at which an answer was last seen unread, and how much the client had read by
+        then."""
         self._last_word = b""
-        """What is said after the last answer."""
+        """The refusal that is sent after the answer in progress."""
         self._ended = False
-        """Whether the last word has been said."""
+        """Whether the final answer has been written."""
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take a place, and give the peer a while to ask for something."""
+        """Take a place among the connections, and start the timer for the first request."""
         super().connection_made(transport)
         if self._place is None:
             peer = self.client[0] if self.client else None
@@ -155,7 +158,7 @@ class GuardedProtocol(CertifiedProtocol):
         if self._place is not None:
             self._place.leave()
 
-    # How much comes in.
+    # Limits on how much arrives.
 
     def data_received(self, data: bytes) -> None:
         self._heard_at = self.loop.time()
@@ -191,7 +194,7 @@ class GuardedProtocol(CertifiedProtocol):
             self._refuse(too_many())
 
     def on_message_begin(self) -> None:
-        """A request begins; what ASGI wants to know of it may not be needed."""
+        """Begin a request; the ASGI scope is made only if ASGI is needed."""
         self.url = b""
         self.headers = []
         self._phase = HEAD
@@ -202,12 +205,13 @@ class GuardedProtocol(CertifiedProtocol):
         self.headers.append((name.lower(), value))
 
     def head(self) -> dict[bytes, bytes]:
-        """The headers of a request whose head is there; refuses what must not be answered."""
+        """Return the headers of a request whose head is complete; raise an error for a head that is
+        refused."""
         fields = self.headers
         headers = dict(fields)
         if len(fields) > MAX_FIELDS:
             raise too_many()
-        if self._room != ROOM:  # It came in more than one piece.
+        if self._room != ROOM:  # The head came in more than one piece.
             check_size(self.url, fields)
         host = headers.get(b"host")
         if host != self._host or not host or len(headers) != len(fields):
@@ -227,12 +231,12 @@ class GuardedProtocol(CertifiedProtocol):
         trusted = self._guard.administers(joined(self.headers), peer, self._subject)
         if self._place is not None:
             self._place.trusted = trusted
-        # A device that stays is not what the room is kept for.
+        # A WebSocket stays open, but the reserve is for short requests.
         if not trusted or self.parser.should_upgrade():
             raise Overloaded("there are too many connections", retry_after=RETRY_AFTER)
 
     def begin_asgi(self) -> None:
-        """Let the application have the request whose head is there."""
+        """Pass the request whose head is complete to the ASGI application."""
         if len(self.pipeline) >= MAX_WAITING:
             raise Limited(
                 "too many requests wait on this connection", retry_after=1.0, limit=MAX_WAITING
@@ -245,12 +249,12 @@ class GuardedProtocol(CertifiedProtocol):
         super().on_headers_complete()
         self._phase = BODY
         if not self.parser.should_upgrade():
-            self.headers = []  # What follows chunks is not for those who look at headers.
+            self.headers = []  # Trailers after chunks are not headers.
         if self.crowded:
             self.cycle.keep_alive = False
 
     def body_came(self, size: int) -> None:
-        """Some bytes of the body are there."""
+        """Count bytes of the body that have arrived."""
         self._body += size
         self._room = min(ROOM, self._room + BODY_WORTH * size)
 
@@ -263,7 +267,7 @@ class GuardedProtocol(CertifiedProtocol):
         super().on_message_complete()
 
     def handle_websocket_upgrade(self) -> None:
-        """From here on the connection is another protocol's; its place goes with it."""
+        """Hand the connection and its place over to the WebSocket protocol."""
         self._room = -1
         if self._timer is not None:
             self._timer.cancel()
@@ -273,10 +277,10 @@ class GuardedProtocol(CertifiedProtocol):
         if self._place is not None:
             upgraded.leave = self._place.leave
 
-    # How long it takes: one timer for a connection, not one for a request. When it rings, it looks.
+    # Limits on time: one timer for a connection, not for each request. When it fires, it checks.
 
     def on_response_complete(self) -> None:
-        """A request has been answered: the next one begins, or the connection is idle."""
+        """Start the next waiting request after an answer, or let the connection be idle."""
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
@@ -306,7 +310,7 @@ class GuardedProtocol(CertifiedProtocol):
         self._look_in(min(left, most))
 
     def _left(self, now: float) -> float:
-        """Seconds until the peer has to have done something."""
+        """Return the seconds that the client has left for its next step."""
         patience = self._guard.patience
         if self._phase == BODY:
             return self._left_for_body(now)
@@ -323,14 +327,14 @@ class GuardedProtocol(CertifiedProtocol):
     def _left_for_body(self, now: float) -> float:
         patience = self._guard.patience
         least = round(patience.slowest * patience.body)
-        if self.flow.read_paused:  # It is we who are slow; that counts for the next look as well.
+        if self.flow.read_paused:  # The gateway is slow, not the client.
             self._since, self._body = now, least
         elif self._since + patience.body <= now and self._body >= least and self.answering():
             self._since, self._body = now, 0
         return self._since + patience.body - now
 
     def _is_unread(self, now: float) -> bool:
-        """Whether an answer waits of which next to nothing was read for a while."""
+        """Whether the client has read almost nothing of a waiting answer for too long."""
         if not unsent(self.transport):
             self._unread = None
             return False
@@ -354,24 +358,25 @@ class GuardedProtocol(CertifiedProtocol):
             self._refuse(TooSlow("the body took too long"))
 
     def answering(self) -> bool:
-        """Whether a request waits for its answer."""
+        """Whether a request on this connection is still unanswered."""
         cycle = self._latest
         return cycle is not None and not cycle.response_complete
 
     @property
     def _latest(self) -> RequestResponseCycle | None:
-        """The last request that is somebody's; uvicorn's type leaves out that there may be none."""
+        """The latest request that was passed on, or None; uvicorn's type does not say that it may
+        be None."""
         return self.cycle
 
-    # How somebody is sent away.
+    # Refusals.
 
     def _refuse(self, error: LasthopError) -> None:
-        """Listen no more; say why when it is the refused request's turn."""
+        """Stop reading, and send the refusal when it is the refused request's turn."""
         self._room = -1
         self._guard.refused[error.code] += 1
         answer = refusal(error, self.server_state.default_headers)
         cycle = self._latest
-        if self._phase == BODY and cycle is not None:  # The request is somebody's already.
+        if self._phase == BODY and cycle is not None:  # The request was passed on already.
             if cycle.response_started or self.pipeline:
                 answer = b""
             cycle.disconnected = True
@@ -394,8 +399,8 @@ class GuardedProtocol(CertifiedProtocol):
 
 
 def bytes_read(transport: asyncio.Transport) -> int:
-    """How much the other end has acknowledged, from any beginning: by Linux (tcpi_bytes_acked), or
-    by what no longer waits."""
+    """Return how many bytes the client has acknowledged, from an arbitrary start: as Linux counts
+    them (tcpi_bytes_acked), or from what no longer waits to be sent."""
     connection = transport.get_extra_info("socket")
     try:
         facts = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 128)
@@ -405,8 +410,10 @@ def bytes_read(transport: asyncio.Transport) -> int:
 
 
 def unsent(transport: asyncio.Transport) -> int:
-    """How much of what was written has not left."""
+    """Return how many of the written bytes wait to be sent."""
     try:
         return transport.get_write_buffer_size()
-    except AttributeError:  # asyncio's TLS cannot say when it was closed twice; uvloop's can.
+    except (
+        AttributeError
+    ):  # asyncio's TLS transport raises this after a second close; uvloop's does not.
         return 0

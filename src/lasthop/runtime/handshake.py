@@ -1,7 +1,7 @@
-"""HTTPS connections until TLS is there: each has a place from its first moment, and seconds to come
-to an end with it.
+"""HTTPS connections during their TLS handshake: each has a place from its first moment, and limited
+time to complete the handshake.
 
-A server of asyncio would do the same, and tell nobody of those that come to nothing.
+A server of asyncio would do the same, but does not report connections whose handshake fails.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from lasthop.runtime.guard import Guard
 from lasthop.runtime.listening import BACKLOG
 
 AT_ONCE = 64
-"""Connections that are taken before others have their turn."""
+"""The most connections that are accepted before other work has its turn."""
 
 PAUSE = 1.0
-"""Seconds to wait when the system has nothing left for another connection."""
+"""Seconds to wait when the system has no resources for another connection."""
 
 
 class Handshakes:
-    """Takes connections from a socket, and hands them on when they are encrypted."""
+    """Accepts connections from a socket, and passes them on once they are encrypted."""
 
     def __init__(
         self,
@@ -33,7 +33,8 @@ class Handshakes:
         *,
         guard: Guard,
     ) -> None:
-        """`protocol` makes what follows, and gets the `place` of the connection."""
+        """`protocol` makes the protocol of an encrypted connection, and gets the connection's
+        `place`."""
         self._protocol = protocol
         self._context = context
         self._guard = guard
@@ -41,14 +42,14 @@ class Handshakes:
         self._under_way: set[asyncio.Task[None]] = set()
 
     def start(self, listener: socket.socket) -> None:
-        """Take connections."""
+        """Start to accept connections from this socket."""
         self._listener = listener
         listener.setblocking(False)
         listener.listen(BACKLOG)
         self._look()
 
     def stop(self) -> None:
-        """Take no more, and wait for no handshake."""
+        """Accept no more connections, and cancel the handshakes in progress."""
         if self._listener is not None:
             asyncio.get_running_loop().remove_reader(self._listener)
             self._listener = None
@@ -79,7 +80,7 @@ class Handshakes:
         task = asyncio.current_task()
         assert task is not None
         place: ConnectionPlace | None = None
-        # Whoever it was may have gone, or speak no TLS that we do.
+        # The client may have disconnected, or share no version of TLS with the gateway.
         with suppress(OSError, asyncio.CancelledError):
             place = self._guard.admission.enter(connection.getpeername()[0], task.cancel)
             await asyncio.get_running_loop().connect_accepted_socket(

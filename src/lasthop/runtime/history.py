@@ -1,4 +1,4 @@
-"""The story of one delivery, wherever its events are: in the store, or in the log's files."""
+"""Finds the history of one delivery, whose events may be in the store or in the log's files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ _decode = msgspec.json.Decoder(Event).decode
 
 
 def tell(store: Reader, log: Path, *, message: int, device: int) -> list[ExplainedEvent]:
-    """What happened to a message for a device, oldest first."""
+    """Return what happened to a message for a device, oldest event first; raise `NotFound` if the
+    message was not for the device or is no longer stored."""
     for row in store.deliveries(message):
         if row.device == device:
             break
@@ -30,7 +31,7 @@ def tell(store: Reader, log: Path, *, message: int, device: int) -> list[Explain
             line = store.event_at(offset)
             if line is not None:
                 return _decode(line)
-            if not files:  # Looking at the files takes time, and is seldom needed.
+            if not files:  # Opening the files takes time, and is rarely needed.
                 files.append(stack.enter_context(LogReader(log)))
             return files[0].find(offset)
 

@@ -1,4 +1,4 @@
-"""Forgetting what is old, in steps so small that nobody waits for them."""
+"""Deletes old messages, keys and events in steps so small that nobody waits for them."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ INTERVAL = 300.0
 """Seconds between two rounds. A round that finds nothing takes some milliseconds."""
 
 BREATH = 0.05
-"""Seconds between two steps, so that commits have the disk most of the time."""
+"""Seconds between two steps of a round, so that commits have the disk most of the time."""
 
 KEEP_EVENTS = 100_000
-"""Newest events that stay in the store after their export: what `explain` is mostly asked about is
-found without looking through the log's files."""
+"""The number of newest events that stay in the store after their export: most deliveries that
+`explain` is asked about are found without searching the log's files."""
 
 log = structlog.get_logger()
 
 
 class Housekeeping:
-    """Keeps a store and its event log from growing for ever."""
+    """Deletes what is older than the retention from a store and its event log."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Housekeeping:
         self._log_directory = log_directory
 
     async def run(self) -> None:
-        """Tidy up now and then, until cancelled."""
+        """Do a round of housekeeping every `INTERVAL` seconds, until cancelled."""
         while True:
             try:
                 await self.tidy()
@@ -55,7 +55,7 @@ class Housekeeping:
             await asyncio.sleep(INTERVAL)
 
     async def tidy(self) -> Forgotten:
-        """Do one round; returns what went."""
+        """Do one round of housekeeping; return the numbers of deleted records."""
         now = self._clock.now()
         total = Forgotten()
         start: int | None = 0
@@ -70,7 +70,7 @@ class Housekeeping:
                 await asyncio.sleep(BREATH)
         segments = await asyncio.to_thread(trim_log, self._log_directory, now - self._retention.log)
         if total.messages or total.keys or segments:
-            log.info("forgot what is old", messages=total.messages, keys=total.keys, log=segments)
+            log.info("old records deleted", messages=total.messages, keys=total.keys, log=segments)
         return total
 
     def _step(self, now: Micros, start: int) -> Callable[[Store], Forgotten]:
@@ -83,7 +83,8 @@ class Housekeeping:
 
 
 def trim_log(directory: Path, before: Micros) -> int:
-    """Remove the segments of all days that were over by `before`; says how many."""
+    """Remove the log's segments of all days that were over by `before`; return how many were
+    removed."""
     oldest = directory_of(day_of(before))
     gone = [s for s in sealed_segments(directory) if s.path.parent.name < oldest]
     for segment in gone:

@@ -1,5 +1,5 @@
-"""The sockets at which devices connect, beside the HTTP port: bound before anything else happens,
-served when everything behind them is there."""
+"""The sockets at which devices connect, besides the HTTP port: bound before anything else starts,
+and served when everything behind them is ready."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ANY_ADAPTER = "00:00:00:00:00:00"
 
 @dataclass(frozen=True, slots=True)
 class Sockets:
-    """What is bound."""
+    """The bound sockets of a gateway; None for those that the settings leave out."""
 
     http: socket.socket
     tcp: socket.socket
@@ -37,7 +37,7 @@ class Sockets:
 
 
 def bind(settings: Settings, stack: AsyncExitStack) -> Sockets:
-    """Bind what the settings name; `stack` lets go of it."""
+    """Bind the sockets that the settings name; `stack` closes them."""
     enter = stack.enter_context
     beep = settings.beep_listen
     path, psm = settings.seqpacket.path, settings.seqpacket.psm
@@ -57,7 +57,8 @@ async def serve(
     tls: ssl.SSLContext | None,
     stack: AsyncExitStack,
 ) -> dict[str, Listener]:
-    """Let devices in by all but the HTTP port; `stack` lets them go."""
+    """Accept devices on all sockets but the HTTP port; return the listeners by scheme. `stack`
+    stops them."""
     listeners: dict[str, Listener] = {}
     for scheme in ("tcp", "beep", "seqpacket", "l2cap"):
         bound = getattr(sockets, scheme)
@@ -70,7 +71,7 @@ async def serve(
 
 
 def places(settings: Settings, sockets: Sockets, *, first_start: bool) -> Places:
-    """Where everything is to be found."""
+    """Return the URLs of all listeners, for `ports.json` and the greeting."""
     secure = "s" if settings.tls.cert else ""
     http = address_of(sockets.http)
     websocket, requests = settings.http.websocket, settings.http.requests
@@ -97,14 +98,14 @@ def _unix(path: Path, stack: AsyncExitStack) -> socket.socket:
         path.chmod(0o660)
     except OSError as error:
         bound.close()
-        why = "somebody listens there" if error.errno == errno.EADDRINUSE else error.strerror
+        why = "another process listens there" if error.errno == errno.EADDRINUSE else error.strerror
         raise Failure(f"cannot listen on {path}: {why or error}") from None
     stack.callback(path.unlink, missing_ok=True)
     return bound
 
 
 def _remove_leftover(path: Path) -> None:
-    """A gateway that was killed leaves its socket behind, which nobody listens on any more."""
+    """Remove the socket file of a gateway that was killed, if no process listens on it any more."""
     with suppress(FileNotFoundError):
         if not stat.S_ISSOCK(path.stat().st_mode):
             return

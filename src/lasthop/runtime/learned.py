@@ -1,8 +1,8 @@
-"""The policy that the pipeline has learned, loaded while the gateway runs.
+"""The policies that the pipeline has learned, loaded while the gateway runs.
 
-The pointer on the shelf is looked at every second, which costs one small file. A new version
-is read, checked as a whole and tried out before it takes the place of the old one; if anything is
-wrong with it the old one stays in force, and the log says why, once.
+The policy store's pointer is checked every second, which costs one small file. A new version is
+read, checked as a whole and tried before it replaces the old one; if anything is wrong with it, the
+old version stays in force, and the log says why, once.
 """
 
 from __future__ import annotations
@@ -26,25 +26,27 @@ log = structlog.get_logger(__name__)
 
 
 LOOK = 1.0
-"""Seconds between two looks at the pointer."""
+"""Seconds between two checks of the pointer."""
 
 
 class LearnedPolicies:
-    """The version in force, and how it is replaced. It is the gateway's book of policies."""
+    """The gateway's source of policies: the learned version in force, and how it is replaced."""
 
     def __init__(self, directory: Path, default: PolicyChoice | None = None) -> None:
-        """`default` holds as long as nothing was learned."""
+        """`default` is the choice as long as nothing was learned."""
         self._default = default
         self._policy_store = PolicyStore(directory)
         self._pointer = directory / POINTER
         self._seen: tuple[int, int, int] | None = None
         self.index = PolicyIndex(BUILT_IN)
-        """Replaced as a whole: whoever holds it goes on with the version that it began with."""
+        """The policies in force. The index is replaced as a whole, so that a holder keeps one
+        consistent version."""
         self.refused = 0
-        """Versions that were not taken."""
+        """The number of learned versions that were refused."""
 
     def choose(self, app: str, device: str, topic: str) -> PolicyChoice:
-        """What was learned for this device and topic, with the version for the log."""
+        """Return the policy learned for this device and topic, with its version for the event
+        log."""
         if self._default is not None and self.index.policies is BUILT_IN:
             return self._default
         found = self.index.forwarding(app, device, topic)
@@ -59,19 +61,22 @@ class LearnedPolicies:
         )
 
     def heartbeat(self, network: str) -> Micros | None:
-        """How much silence devices have found to work on a network."""
+        """Return the longest silence that devices have found to work on a network, in microseconds,
+        or None."""
         return self.index.heartbeat(network)
 
     async def follow(self, changed: Callable[[], Awaitable[object]]) -> None:
-        """Look now and then, until cancelled; `changed` is awaited whenever there is news."""
+        """Check for a new version every `LOOK` seconds, until cancelled; `changed` is awaited after
+        each new version."""
         while True:
             await asyncio.sleep(LOOK)
-            # A version of many devices takes a while to read, and nobody is to wait for it.
+            # Reading a version with many devices takes a while, so do it off the event loop.
             if await asyncio.to_thread(self.poll):
                 await changed()
 
     def poll(self) -> bool:
-        """Look whether another version is in force; true if it has been taken."""
+        """Load the version that the pointer names; return whether it has replaced the one in
+        force."""
         try:
             found = os.stat(self._pointer)
         except OSError:
@@ -97,7 +102,8 @@ class LearnedPolicies:
 
 
 def try_out(forwarding: Forwarding) -> None:
-    """Make the policy and ask it all that a feed asks; InvalidRequest if it cannot answer."""
+    """Make the policy and call everything that a feed calls; raise `InvalidRequest` if that
+    fails."""
     if forwarding.policy not in POLICIES:
         raise InvalidRequest("unknown policy", policy=forwarding.policy, known=", ".join(POLICIES))
     try:
@@ -117,7 +123,7 @@ def try_out(forwarding: Forwarding) -> None:
         policy.read(wanted=1, offline=True, at=2 * HOUR)
         policy.forwarded()
     except Exception as error:
-        # Whatever it is that a foreign memory breaks: it must not break in a feed.
+        # A learned memory may break a policy in any way; let it fail here rather than in a feed.
         raise InvalidRequest(
             f"a learned policy does not work: {error!r}", policy=forwarding.policy
         ) from None

@@ -1,5 +1,5 @@
-"""Sockets to listen on, opened before anything else happens, so that a port that is taken is said
-in one line and nothing is half started."""
+"""Opens the sockets to listen on before anything else starts, so that a port in use is reported in
+one line and nothing is half started."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from lasthop.runtime.settings import Tls
 from lasthop.runtime.units import ListenAddress
 
 BACKLOG = 4096
-"""Devices come back all at once after a restart; the kernel caps this at its own limit."""
+"""The length of the queue of new connections. Devices come back all at once after a restart; the
+kernel caps this at its own limit."""
 
 
 def listen(address: ListenAddress) -> socket.socket:
-    """A socket bound to this address."""
+    """Return a socket bound to this address; raise `Failure` if that is not possible."""
     try:
         family, _, _, _, place = socket.getaddrinfo(
             address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -34,13 +35,13 @@ def listen(address: ListenAddress) -> socket.socket:
 
 
 def address_of(listener: socket.socket) -> ListenAddress:
-    """Where a socket listens, with the port that the system chose."""
+    """Return the address on which a socket listens, with the port that the system chose."""
     host, port = listener.getsockname()[:2]
     return ListenAddress.of(host, port)
 
 
 def tls_context(tls: Tls) -> ssl.SSLContext | None:
-    """What encrypts connections; `None` when they are plain."""
+    """Return the TLS context of the server, or None if connections are not encrypted."""
     if not tls.cert:
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -1,4 +1,4 @@
-"""What the gateway says about itself: lines for people on a terminal, JSON for machines."""
+"""The gateway's own log: readable lines on a terminal, JSON otherwise."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _LEVELS = logging.getLevelNamesMapping()
 
 
 class _Unbreakable:
-    """Standard error that nobody need listen to: whoever read it may have gone, and a gateway does
-    not stop, or fail to stop, for that."""
+    """Standard error whose failures are ignored: a reader that has gone must not stop the gateway,
+    or keep it from stopping."""
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
@@ -30,7 +30,7 @@ class _Unbreakable:
 
 
 def configure(level: str) -> None:
-    """Log to standard error from this level on. Libraries are heard when something is wrong."""
+    """Log to standard error from this level on; libraries only from warnings on."""
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s", stream=sys.stderr)
     human = sys.stderr.isatty()
     renderer: structlog.typing.Processor

@@ -1,6 +1,6 @@
-"""What the gateway has done and how it is, in the text format of Prometheus.
+"""The gateway's metrics, in the text format of Prometheus.
 
-Counters are fed by the engine; gauges ask the gateway at the moment of the scrape.
+The engine feeds the counters; gauges ask the gateway at the moment of the scrape.
 """
 
 from __future__ import annotations
@@ -27,17 +27,18 @@ from lasthop.runtime.engine import Observer
 from lasthop.store.commit import Commit
 from lasthop.wire.hop.frames import CloseCode
 
-# A gauge beside every counter that nobody asks for.
+# Otherwise every counter has a second series with its time of creation.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 COMMIT_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0, 5.0)
-"""From a fast disk under no load to one that makes publishers wait."""
+"""The buckets of commit times in seconds: from a fast disk without load to one that makes
+publishers wait."""
 
 
 Counts: TypeAlias = Mapping[tuple[str, ...], int]
-"""By the values of labels."""
+"""Counts by the values of their labels."""
 
 
 class Metrics(Observer):
@@ -51,7 +52,7 @@ class Metrics(Observer):
         )
         self._ended = Counter(
             "lasthop_deliveries",
-            "Deliveries that have reached their end, by final state.",
+            "Deliveries that have ended, by final state.",
             ["state"],
             registry=registry,
         )
@@ -68,7 +69,7 @@ class Metrics(Observer):
         )
         self._disconnected = Counter(
             "lasthop_disconnects",
-            "Devices sent away by the gateway, by reason.",
+            "Channels that the gateway closed, by reason.",
             ["reason"],
             registry=registry,
         )
@@ -80,23 +81,24 @@ class Metrics(Observer):
             registry=registry,
         )
         self._carried_as: dict[tuple[str, type[Outcome]], Counter] = {}
-        """The same with their labels, which take longer to look up than to count."""
+        """The counters of carried parcels with their labels, which take longer to look up than to
+        count."""
 
         self.tally = Tally[str]()
-        """The same counts as plain numbers, for who asks every second: `accepted`, `commits`, and
-        the final states."""
+        """The same counts as plain numbers, for the dashboard, which reads them every second:
+        `accepted`, `commits`, and the final states."""
         self.commit_seconds = 0.0
         self.also: Callable[[Commit], None] | None = None
-        """Told of every commit as well."""
+        """A further function that is called with every commit."""
 
     def gauge(self, name: str, about: str, value: Callable[[], float]) -> None:
-        """Ask for this value at every scrape."""
+        """Add a gauge whose value is asked for at every scrape."""
         Gauge(name, about, registry=self._registry).set_function(value)
 
     def counts(
         self, name: str, about: str, labels: Sequence[str], values: Callable[[], Counts]
     ) -> None:
-        """Show counts that somebody else keeps, by labels, at every scrape."""
+        """Add counters by labels whose values are asked for at every scrape."""
         self._registry.register(_Counts(name, about, labels, values))
 
     def committed(self, commit: Commit, seconds: float) -> None:
@@ -127,7 +129,7 @@ class Metrics(Observer):
         counter.inc()
 
     def render(self) -> bytes:
-        """The page for Prometheus."""
+        """Return all metrics as a page for Prometheus."""
         return generate_latest(self._registry)
 
 

@@ -1,4 +1,4 @@
-"""Where a gateway is to be found, and where it keeps things in its data directory."""
+"""The addresses of a running gateway, and the names of files in its data directory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ PORTS_FILE = "ports.json"
 
 
 class Places(msgspec.Struct, kw_only=True):
-    """A running gateway; also the content of `ports.json` in its data directory."""
+    """The addresses of a running gateway; also the content of `ports.json` in its data
+    directory."""
 
     pid: int
     http: str
@@ -30,19 +31,21 @@ class Places(msgspec.Struct, kw_only=True):
     seqpacket: str | None = None
 
     def write(self) -> None:
-        """Leave word in the data directory; a reader never sees half of it."""
+        """Write `ports.json` into the data directory, at once, so that a reader never sees half of
+        it."""
         path = Path(self.data) / PORTS_FILE
         partial = path.with_name(f".{PORTS_FILE}.{self.pid}")
         partial.write_bytes(msgspec.json.encode(self) + b"\n")
         partial.replace(path)
 
     def remove(self) -> None:
-        """The gateway is gone."""
+        """Remove `ports.json`, because the gateway has stopped."""
         (Path(self.data) / PORTS_FILE).unlink(missing_ok=True)
 
 
 def find(data: Path) -> Places | None:
-    """The gateway that runs on this data directory, if one does."""
+    """Return the addresses of the gateway that runs on this data directory, or None if none
+    does."""
     if not data.is_dir():
         raise Failure(f"there is no data directory {data}")
     try:
@@ -52,7 +55,7 @@ def find(data: Path) -> Places | None:
     try:
         os.kill(places.pid, 0)
     except ProcessLookupError:
-        return None  # It was killed, and left its word behind.
+        return None  # The gateway was killed, and its file stayed.
     except PermissionError:
         pass
     return places

@@ -1,8 +1,7 @@
-"""Policies and carriers of other packages: found by their entry points, and loaded only if the
-settings name them.
+"""Loads policies and carriers of other packages by their entry points, if the settings name them.
 
-A package is installed for many reasons; that it is there does not mean that it may run in the
-gateway. What is named and cannot be had stops the gateway before it has done anything.
+A package may be installed for other reasons, so its presence alone does not let it run in the
+gateway. A plugin that is named and cannot be loaded stops the gateway before it has done anything.
 """
 
 from __future__ import annotations
@@ -17,14 +16,15 @@ from lasthop.delivery.carrier import CarrierKind
 from lasthop.runtime.failure import Failure
 
 POLICY_GROUP = "lasthop.policies"
-"""The group of entry points under which a package offers classes derived from `Policy`."""
+"""The entry point group under which a package offers classes derived from `Policy`."""
 
 CARRIER_GROUP = "lasthop.carriers"
-"""The group under which a package offers what looks like a `CarrierKind`."""
+"""The entry point group under which a package offers objects with the interface of
+`CarrierKind`."""
 
 
 def load_policies(names: Iterable[str]) -> None:
-    """Put these policies into the table, beside lasthop's own."""
+    """Add the named policies to the table, beside lasthop's own."""
     for name in names:
         found = _found(POLICY_GROUP, name, "plugins.policies")
         if not (isinstance(found, type) and issubclass(found, Policy)):
@@ -34,7 +34,7 @@ def load_policies(names: Iterable[str]) -> None:
 
 
 def load_carriers(names: Iterable[str]) -> dict[str, CarrierKind]:
-    """Put these protocols into the table of variants; what carries them, by name."""
+    """Add the named protocols to the table of variants; return their carriers by name."""
     kinds: dict[str, CarrierKind] = {}
     for name in names:
         found: Any = _found(CARRIER_GROUP, name, "plugins.carriers")

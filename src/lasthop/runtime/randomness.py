@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from struct import iter_unpack
 
 PAGE = 4096
-"""Bytes fetched at once: 512 numbers."""
+"""The number of bytes fetched at once: 512 numbers."""
 
 
 class Randomness:
-    """As good as `secrets.randbits(64)`, called without arguments."""
+    """A source of 64 random bits, as good as `secrets.randbits(64)`; called without arguments."""
 
     __slots__ = ("_numbers",)
 

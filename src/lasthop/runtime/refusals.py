@@ -1,5 +1,5 @@
-"""What the HTTP server says itself, before a door has seen the request: in the REST door's shape,
-and always the last thing on a connection."""
+"""Refusals by the HTTP server itself, before a door has seen the request. They have the REST door's
+form and always end the connection."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from lasthop.errors import LasthopError, Rejected
 
 
 class TooSlow(Rejected):
-    """A request that does not get on."""
+    """A request whose parts arrive too slowly."""
 
     code = "too_slow"
     http_status = 408
 
 
 def refusal(error: LasthopError, default_headers: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """A whole answer that refuses a request and ends its connection."""
+    """Return a whole response that refuses a request and ends its connection."""
     body = encode(problem_of(error))
     headers = headers_of(error) | {
         "content-type": "application/json",

@@ -1,4 +1,4 @@
-"""Posting result notifications to initiators."""
+"""Posts result notifications of PAP to push initiators."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from lasthop.transport.http import HttpFailure, post
 from lasthop.wire.pap.answers import MAX_ANSWER, AnswerVerdict, PapAnswer, judge_answer
 
 TIMEOUT = 30.0
-"""Seconds for everything. An initiator that takes longer to note an outcome is told again."""
+"""Seconds for the whole request. The report is repeated to an initiator that takes longer."""
 
 
 class ResultNotifier:
-    """Posts, and says what the answer means."""
+    """Posts a result to an initiator, and returns the meaning of its answer."""
 
     def __init__(self, destinations: Destinations) -> None:
         self._destinations = destinations

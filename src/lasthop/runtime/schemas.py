@@ -1,4 +1,4 @@
-"""Schemas from files, and from the files that they refer to."""
+"""Reads schemas from files, and from the files that they refer to."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from lasthop_xml.relaxng.limits import DEFAULT_LIMITS
 from lasthop_xml.relaxng.schema import Schema, decoded, read_schema
 
 MOST_BYTES = 4 * DEFAULT_LIMITS.size
-"""Of a file: more than so many characters have in UTF-8."""
+"""The most bytes of a file: no text within the limit of characters is larger in UTF-8."""
 
 
 @xml_refusals()
 def load_schema(path: Path) -> Schema:
-    """The schema in a file; references in it are relative to the file they stand in."""
+    """Return the schema in a file; references are relative to the file in which they stand."""
     return read_schema(_read(path), source=str(path), loader=_load)
 
 

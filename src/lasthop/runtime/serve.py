@@ -1,12 +1,12 @@
-"""The composition root: everything that makes a gateway, put together in one place.
+"""The composition root: assembles a whole gateway in one place.
 
     sockets ─▶ front, interconnects ─▶ engine ─▶ writer ─▶ store
                                          │                   ▲
                                          ▼                   │
                                       gateway    export, housekeeping
 
-They start from the store outwards, and stop in the opposite order: nothing comes in before
-everything that it needs is there, and nothing that was let in is dropped.
+The parts start from the store outwards, and stop in the opposite order: no request arrives before
+everything that it needs has started, and no accepted request is dropped.
 """
 
 from __future__ import annotations
@@ -73,21 +73,21 @@ from lasthop.store.writer import CommitWriter
 log = structlog.get_logger()
 
 ROLLING = Rolling(age=5 * MINUTE)
-"""Segments of the log: 288 files on a busy day. `lasthop log tail` needs no sealed ones, and who
-needs them soon says so."""
+"""The rolling of the log's segments: 288 files on a busy day. `lasthop log tail` needs no sealed
+segments, and a program that needs them sooner announces itself."""
 
 YOUNG_OBJECTS = 10_000
-"""New objects that start a collection, which then takes 3 ms; at Python's 700 the collector takes a
-twelfth of the time of a busy gateway, and up to 40 ms at once."""
+"""The number of new objects that starts a garbage collection, which then takes 3 ms. With Python's
+700 the collector takes a twelfth of a busy gateway's time, and up to 40 ms at once."""
 
 SWITCH_INTERVAL = 0.0005
 """Seconds after which a waiting thread may ask the running one for the interpreter. The writer
-wants it for a moment only, to say that a commit is durable and to take the next one; at Python's
-5 ms a busy event loop would keep everybody waiting who waits for that commit."""
+needs it only briefly, to report a durable commit and to take the next one; with Python's 5 ms a
+busy event loop would delay everybody who waits for that commit."""
 
 
 def run(settings: Settings, *, announce: Callable[[Places], None]) -> None:
-    """Run a gateway until it is told to stop, in a loop of its own."""
+    """Run a gateway in an event loop of its own until it is told to stop."""
     logs.configure(settings.log_level)
     sys.setswitchinterval(SWITCH_INTERVAL)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -135,8 +135,8 @@ async def serve(settings: Settings, *, announce: Callable[[Places], None]) -> No
 
 
 def _calm_collector() -> None:
-    """Collect garbage seldom: next to nothing here is in cycles, and to look for them means to
-    walk all open deliveries while everybody waits."""
+    """Collect garbage rarely: almost no objects are in cycles, and looking for cycles means walking
+    all open deliveries while everybody waits."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(YOUNG_OBJECTS)
@@ -148,7 +148,7 @@ async def running(
     failed: Callable[[StoreError], None],
     surrogate_workers: SurrogateWorkers | None = None,
 ) -> AsyncIterator[Places]:
-    """A gateway that is there for others inside this context."""
+    """Run a gateway for as long as this context lasts; yield its addresses."""
     load_policies(settings.plugins.policies)
     others = load_carriers(settings.plugins.carriers)
     surrogate_workers = surrogate_workers or SurrogateWorkers(settings.employments())
@@ -199,12 +199,14 @@ async def running(
         stack.push_async_callback(filter_reader.close)
         filter_reader.open(engine)
         pages = stack.enter_context(closing(store.reader()))
-        ears: list[EventListener] = [say] if settings.log_level == "debug" else []
+        event_listeners: list[EventListener] = [say] if settings.log_level == "debug" else []
         tracer = _tracer(settings, pages, metrics, stack)
         if tracer is not None:
-            ears.append(tracer.note)
-        told = ListenedEvents(pages, ears) if ears else pages
-        export = Export(_exporter(log_directory, told, writer), SystemClock(), log=log_directory)
+            event_listeners.append(tracer.note)
+        exported = ListenedEvents(pages, event_listeners) if event_listeners else pages
+        export = Export(
+            _exporter(log_directory, exported, writer), SystemClock(), log=log_directory
+        )
         stack.push_async_callback(asyncio.to_thread, export.close)
         stack.push_async_callback(engine.stop)
         housekeeping = Housekeeping(
@@ -282,7 +284,7 @@ def _gateway(
     gateway = Gateway(identity, restored, random64=Randomness(), now=clock.now())
     for app in gateway.deliveries.behaviours.overridden:
         log.warning(
-            "another behaviour was set than is configured; lasthop behaviour clear takes it back",
+            "the set behaviour differs from the settings; reset it by: lasthop behaviour clear",
             app=app,
         )
     return gateway
@@ -303,7 +305,7 @@ def _tracer(
     if not settings.traces.endpoint:
         return None
     tracer = Tracer(settings.traces, gateway=settings.name, event_at=pages.event_at)
-    # After the export has ended, which may still tell it something.
+    # Close it after the export has ended, which may still pass events to it.
     stack.push_async_callback(asyncio.to_thread, tracer.close)
     show_traces(metrics, tracer)
     return tracer
@@ -330,7 +332,7 @@ def _door(
 def _pap_door(
     engine: Engine, settings: PapSettings, door: Door, destinations: Destinations
 ) -> PapDoor:
-    """It knows callers, and counts what they send, together with the REST door."""
+    """Make the PAP door, which shares authentication and quotas with the REST door."""
     context = door.context
     return PapDoor(
         engine,
@@ -343,7 +345,8 @@ def _pap_door(
 
 
 def _guard(settings: Settings, door: Door, others: Sequence[Listener]) -> Guard:
-    """Who may connect over HTTP, beside devices that are there by `others`."""
+    """Make the guard of the HTTP port; devices connected by `others` count against the limit of
+    open files too."""
     descriptors = descriptors_for_connections()
     callers = door.context.callers
 
@@ -366,7 +369,7 @@ def _guard(settings: Settings, door: Door, others: Sequence[Listener]) -> Guard:
 def _open_store(settings: Settings) -> SqliteStore:
     data = Path(settings.data)
     store = SqliteStore(data, durability=settings.durability)
-    # Earlier versions left these open to others.
+    # Earlier versions made these directories readable for others.
     for name in (LOG_DIRECTORY, POLICY_DIRECTORY):
         tighten(data / name, DIRECTORY)
     return store
@@ -374,7 +377,7 @@ def _open_store(settings: Settings) -> SqliteStore:
 
 @asynccontextmanager
 async def _background(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
-    """Something that goes on beside everything else, and is cut off at the end."""
+    """Run a coroutine beside everything else, and cancel it at the end of the context."""
     task = asyncio.create_task(work)
     try:
         yield
@@ -385,7 +388,7 @@ async def _background(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
 
 
 async def _erase(writer: CommitWriter, device: int) -> None:
-    """Forget a removed device, in steps between which commits go on."""
+    """Erase a removed device from the store, in steps between which commits go on."""
     start: int | None = 0
     while start is not None:
         step = writer.call(partial(_erase_step, device, start))

@@ -56,7 +56,8 @@ class Size(int):
 
 
 class LimitList(str):
-    """Limits on what is sent, such as `5000000 bytes per day over mno; 100 messages per week`."""
+    """The limits on what is sent, as text: `5000000 bytes per day over mno; 100 messages per
+    week`."""
 
     __slots__ = ()
 
@@ -96,7 +97,7 @@ class ListenAddress(str):
 
     @classmethod
     def of(cls, host: str, port: int) -> ListenAddress:
-        """An address from its parts."""
+        """Return an address made from its host and port."""
         return cls(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
 
     @property
@@ -109,7 +110,7 @@ class ListenAddress(str):
 
     @property
     def loopback(self) -> bool:
-        """Whether only this machine can connect."""
+        """Whether only this machine can connect to the address."""
         try:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:

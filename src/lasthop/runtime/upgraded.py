@@ -10,13 +10,13 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 
 
 class UpgradedProtocol(WebSocketsSansIOProtocol):
-    """One connection, after its handshake."""
+    """One WebSocket connection, after its handshake."""
 
     leave: Callable[[], None] | None = None
-    """Called when the connection is gone."""
+    """Called when the connection has ended, to free its place."""
     linger = 15.0
-    """Seconds that the peer has to read the last of what it was sent, before the socket is closed
-    all the same."""
+    """Seconds that the peer has to read the last of what it was sent, before the connection is
+    aborted."""
     _cutting: asyncio.TimerHandle | None = None
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -27,7 +27,8 @@ class UpgradedProtocol(WebSocketsSansIOProtocol):
             self.leave()
 
     async def run_asgi(self) -> None:
-        """The conversation; when it is over, nobody looks whether the peer still reads."""
+        """Run the ASGI conversation, and abort the connection if the peer does not read the end of
+        it."""
         await super().run_asgi()
         if not self.disconnected:
             self._cutting = self.loop.call_later(self.linger, self.transport.abort)

@@ -1,5 +1,5 @@
-"""uvicorn, run step by step on our own loop: the gateway decides when it starts and ends, and whom
-it lets in."""
+"""Runs uvicorn step by step on the gateway's own loop: the gateway decides when it starts and ends,
+and which connections it accepts."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from lasthop.runtime.settings import Settings
 from lasthop.runtime.upgraded import UpgradedProtocol
 
 KEEP_ALIVE = 75
-"""Seconds that an idle connection stays open: longer than the usual 60 of proxies, so that it is
-they who close it and no request gets lost in between."""
+"""Seconds that an idle connection stays open: longer than the usual 60 of proxies, so that the
+proxy closes it and no request is lost in between."""
 
 
 class WebServer:
-    """Serves one application on one socket; some POSTs go to their doors directly."""
+    """Serves one ASGI application on one socket; some POST requests go to their doors directly."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class WebServer:
             log_config=None,
             access_log=False,
             server_header=False,
-            proxy_headers=False,  # Or a header could make anyone a process of this machine.
+            proxy_headers=False,  # Else a header could make anyone appear to be on this machine.
             timeout_keep_alive=KEEP_ALIVE,
             timeout_graceful_shutdown=max(1, round(settings.http.drain.seconds)),
             ssl_certfile=settings.tls.cert or None,
@@ -77,8 +77,8 @@ class WebServer:
         self._ticking: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Take requests in."""
-        # As uvicorn's own start would leave it, which knows no limits of TLS.
+        """Start to accept requests."""
+        # This leaves uvicorn as its own start would, which has no limits for TLS.
         self._server.servers = []
         self._server.started = True
         if self._handshakes is not None:
@@ -90,7 +90,8 @@ class WebServer:
         self._ticking = asyncio.create_task(self._server.main_loop())
 
     async def stop(self) -> None:
-        """Take no more in, and wait a while until those under way are answered."""
+        """Accept no more requests, and wait until those in progress are answered, up to the drain
+        time."""
         if self._ticking is None:
             self._listener.close()
             return

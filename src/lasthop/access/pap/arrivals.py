@@ -1,7 +1,7 @@
-"""Pushes on their way in: looked up, submitted and made durable many at a time.
+"""Accepts pushes in batches: looked up, submitted and made durable many at a time.
 
-While the store is asked about some, the next ones gather; those that were asked about are submitted
-in one go and wait for one commit. Nobody needs a task of his own for that.
+While the store is asked about some pushes, the next ones gather; those that were looked up are
+submitted together and wait for one commit, without a task for each push.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from lasthop.errors import OutcomeOpen, Overloaded
 from lasthop.store.pushes import KnownPush
 
 Done: TypeAlias = Callable[[Exception | None], None]
-"""Told once that a push is accepted and durable, or why it is not accepted."""
+"""Called once for a push: with None when it is accepted and durable, or with the reason why it is
+not accepted."""
 
 
 class _Arrival(NamedTuple):
@@ -35,7 +36,7 @@ class _Arrival(NamedTuple):
 
 
 class PushArrivals:
-    """Has pushes accepted."""
+    """Collects arriving pushes and submits them to the gateway in batches."""
 
     def __init__(self, live: LiveGateway, lookups: Lookups) -> None:
         self._live = live
@@ -47,8 +48,8 @@ class PushArrivals:
     def submit(
         self, app: str, source: str, order: Order, *, replacing: str | None, done: Done
     ) -> None:
-        """Let an order in; what the store knows of its push-id, and of the push that it replaces,
-        is added here."""
+        """Submit an order, after asking the store about its push-id and about the push that it
+        replaces; `done` hears the outcome."""
         identity = identify(app, source, order.push_id)
         replaced = None if replacing is None else identify(app, source, replacing)
         self._gathering.append(_Arrival(app, source, order, identity, replaced, done))
@@ -62,7 +63,7 @@ class PushArrivals:
         task.add_done_callback(self._tasks.discard)
 
     async def _look(self) -> None:
-        """Ask about all that have gathered, until none have."""
+        """Look up the gathered pushes in the store, batch by batch, until none are left."""
         while self._gathering:
             arrivals, self._gathering = self._gathering, []
             wanted = {arrival.identity for arrival in arrivals}
@@ -73,12 +74,13 @@ class PushArrivals:
                 for arrival in arrivals:
                     arrival.done(error)
             else:
-                # The next look need not wait for this commit.
+                # The next lookup need not wait for this commit.
                 self._begin(self._accept(arrivals, found))
         self._looking = False
 
     async def _accept(self, arrivals: list[_Arrival], found: dict[bytes, KnownPush]) -> None:
-        """Submit them; those who then wait for the commit hear of it together."""
+        """Submit pushes that were looked up, and tell each of them when their common commit is
+        durable."""
         waiting: list[tuple[_Arrival, Exception | None]] = [(each, None) for each in arrivals]
 
         def submit(gateway: Gateway, now: Micros) -> None:
@@ -109,8 +111,8 @@ class PushArrivals:
     def _earlier(
         self, arrival: _Arrival, known: KnownPush | None, refusal: Overloaded
     ) -> Exception:
-        """What is known of a push-id when nothing could be done for a request: an earlier one may
-        have been accepted, or be open still. Otherwise the refusal stands."""
+        """Return the error for a push after the gateway refused it as overloaded: that its push-id
+        was used, that an earlier request with it is still open, or the refusal itself."""
         if known is not None:
             return DuplicatePush("this push-id was used before", push_id=arrival.order.push_id)
         if self._live.look(lambda gateway: gateway.pushes.is_used(arrival.identity)):
@@ -122,7 +124,7 @@ class PushArrivals:
 
 
 def _informed(arrival: _Arrival, found: dict[bytes, KnownPush]) -> Order:
-    """The order with what the store knows."""
+    """Return the order of an arrival with what the store knows of its push-ids."""
     return msgspec.structs.replace(
         arrival.order,
         known=found.get(arrival.identity),

@@ -1,4 +1,5 @@
-"""Where outcomes may be reported to: an initiator names a URL, and we decide whether to go."""
+"""Decides to which URLs outcomes may be reported: an initiator names a URL, and the gateway checks
+that posting there is allowed."""
 
 from __future__ import annotations
 
@@ -8,10 +9,10 @@ from urllib.parse import urlsplit
 from lasthop.errors import Forbidden, InvalidRequest
 
 MAX_URL = 2000
-"""Characters; it is kept with every push."""
+"""The longest URL, in characters; the URL is stored with every push."""
 
 REMEMBERED = 1000
-"""URLs that need not be looked at again; at most 2 MB."""
+"""How many checked URLs are remembered; at most 2 MB."""
 
 
 _CARRYING_IPV4 = (
@@ -20,26 +21,28 @@ _CARRYING_IPV4 = (
     (IPv6Network("64:ff9b::/96"), 0),  # NAT64 (RFC 6052), which DNS64 makes of any IPv4 address
     (IPv6Network("2002::/16"), 80),  # 6to4 (RFC 3056)
 )
-"""Addresses of IPv6 that lead to one of IPv4, and how far to the left that stands in them."""
+"""The IPv6 networks whose addresses contain an IPv4 address, and by how many bits that is shifted
+to the left."""
 
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
-"""All that is assigned to hosts everywhere (RFC 4291, 2.4). What else looks global to Python is
-not: local NAT64 (64:ff9b:1::/48), IPv4-translated, site-local and segment routing addresses. Teredo
-(2001::/32) is within, and never global to Python."""
+"""All IPv6 addresses that are assigned to hosts on the internet (RFC 4291, 2.4). Python also calls
+others global that are not: local NAT64 (64:ff9b:1::/48), IPv4-translated, site-local and segment
+routing addresses. Teredo (2001::/32) is within this network, but Python never calls it global."""
 
 
 class Destinations:
-    """The policy for URLs, and for the addresses behind their names."""
+    """The policy for the URLs to which outcomes are reported, and for the addresses behind their
+    host names."""
 
     def __init__(self, *, hosts: tuple[str, ...] = (), private: bool = False) -> None:
         self._hosts = tuple(host.lower() for host in hosts)
         self._private = private
         self._good: dict[str, None] = {}
-        """URLs that were looked at: most initiators have one."""
+        """The URLs that passed the check; most initiators always use the same one."""
 
     def check(self, url: str) -> None:
-        """Refuse a URL to which nothing will be sent. What a name stands for is looked at when
-        something is."""
+        """Raise `InvalidRequest` or `Forbidden` for a URL to which outcomes are not reported. The
+        addresses of a host name are checked by `allows` when a report is sent."""
         if url in self._good:
             return
         self._check(url)
@@ -69,12 +72,13 @@ class Destinations:
             raise Forbidden("outcomes are not reported to private addresses", host=host)
 
     def allows(self, address: IPv4Address | IPv6Address) -> bool:
-        """Whether to connect to this address."""
+        """Whether outcomes may be posted to this address."""
         return self._private or _is_public(address)
 
 
 def _is_public(address: IPv4Address | IPv6Address) -> bool:
-    """Whether everybody can reach this address, and means the same host by it."""
+    """Whether this address is reachable from the whole internet and means the same host
+    everywhere."""
     if isinstance(address, IPv6Address):
         for network, shift in _CARRYING_IPV4:
             if address in network:

@@ -1,10 +1,10 @@
-"""The door itself: it answers every PAP request in the terms of PAP.
+"""The PAP door, which answers every PAP request in the terms of PAP.
 
-Once a caller is known, the answer of HTTP is 202 and everything else is in the document: also that
-the request could not be read (PAP's binding to HTTP; what initiators expect).
+Once a caller is authenticated, the HTTP status is 202 and everything else is in the document, also
+that the request could not be read (PAP's binding to HTTP, which initiators expect).
 
-There are two ways in. As an ASGI application it takes any request; `take` is for those whose body
-is there as a whole, and needs no task for a push.
+There are two ways in. As an ASGI application the door takes any request; `take` is for requests
+whose whole body has arrived, and needs no task for a push.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ log = structlog.get_logger()
 
 
 class ChargeQuota(Protocol):
-    """Takes a request out of its caller's quota, or raises `QuotaExceeded`."""
+    """Charges a request to its caller's quota, or raises `QuotaExceeded`."""
 
     def __call__(self, caller: Caller, *, messages: int, size: int) -> None: ...
 
 
 class PapDoor:
-    """Serves HTTP; `refused` counts refusals by the code of the error, for metrics."""
+    """The PAP door: serves HTTP, and counts refusals by error code in `refused` for the metrics."""
 
     def __init__(
         self,
@@ -73,9 +73,9 @@ class PapDoor:
         self.refused: Counter[str] = Counter()
 
     async def __call__(self, connection: Connection, receive: Receive, send: Send) -> None:
-        """Answer one request of ASGI."""
+        """Answer one ASGI request."""
         if connection["method"] != "POST":
-            text = b"PAP is spoken by POST\n"
+            text = b"PAP requests must use POST\n"
             await _send(send, Response(405, b"text/plain", text, ((b"allow", b"POST"),)))
             return
         try:
@@ -102,7 +102,7 @@ class PapDoor:
             self._intake.release(len(body))
 
     def take(self, request: Request, respond: Respond) -> None:
-        """Answer a POST; `respond` is called once, now or later."""
+        """Answer a POST request that has arrived whole; `respond` is called once, now or later."""
         headers, body = request.headers, request.body
         try:
             caller = self._callers.recognise(headers, request.peer, request.certificate)
@@ -129,7 +129,8 @@ class PapDoor:
         body: bytes,
         answered: Callable[[Response], None],
     ) -> None:
-        """Read a request and do what it asks for; `answered` hears when that is durable."""
+        """Read a request and do what it asks for; `answered` gets the response when the result is
+        durable."""
         document: Document | None = None
         try:
             given = self._read(headers, body)
@@ -175,7 +176,8 @@ class PapDoor:
         body: bytes,
         answered: Callable[[Response], None],
     ) -> None:
-        """Whatever is no push may ask the store more than once."""
+        """Start a task for a request other than a push, since it may ask the store more than
+        once."""
 
         async def work() -> None:
             try:
@@ -203,11 +205,12 @@ class PapDoor:
         if isinstance(error, Limited | OutcomeOpen):
             more.append((b"retry-after", b"%d" % max(1, round(error.retry_after))))
         if isinstance(error, TooLarge) and not body:
-            more.append((b"connection", b"close"))  # The rest of it is not going to be read.
+            more.append((b"connection", b"close"))  # The rest of the request will not be read.
         return _response(PapSubmission(answer), headers=tuple(more))
 
     def _turned_away(self, error: LasthopError) -> Response:
-        """Whoever may not come in at all hears it from HTTP."""
+        """Return the response to a client that is not authenticated or not allowed: an HTTP error
+        status."""
         self.refused[error.code] += 1
         answer = Document(BadMessageResponse(error.pap_code, error.detail), supported=SUPPORTED)
         more: tuple[tuple[bytes, bytes], ...] = ()

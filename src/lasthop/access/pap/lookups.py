@@ -1,4 +1,4 @@
-"""Looking pushes up in the store, many at a time: while one look lasts, the next collects."""
+"""Looks pushes up in the store many at a time: while one lookup runs, the next requests collect."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lasthop.store.pushes import KnownPush
 
 
 class Lookups:
-    """Asks the store what it knows of push-ids."""
+    """Asks the store what it knows of push-ids, one batch at a time."""
 
     def __init__(self, live: LiveGateway) -> None:
         self._live = live
@@ -18,11 +18,12 @@ class Lookups:
         self._next: asyncio.Task[dict[bytes, KnownPush]] | None = None
 
     async def find(self, *ids: bytes) -> dict[bytes, KnownPush]:
-        """What is known of these ids, and perhaps of others."""
+        """Return what the store knows of these push-ids, and perhaps of others in the same
+        batch."""
         self._wanted.update(ids)
         if self._next is None:
             self._next = asyncio.create_task(self._look())
-        # Whoever gives up waiting must not take the answer from the others.
+        # A caller that is cancelled must not cancel the lookup for the others.
         return await asyncio.shield(self._next)
 
     async def _look(self) -> dict[bytes, KnownPush]:

@@ -48,20 +48,20 @@ PRODUCT = "lasthop"
 
 
 class NoCapabilities(NotFound):
-    """Nobody has said what this client can do."""
+    """No capabilities are known of the client that a query asks for."""
 
     code = "no_capabilities"
     pap_code = 3008
 
 
 class NotARequest(Rejected):
-    """A message that nobody sends to a gateway."""
+    """A PAP message that is not a request to a gateway, such as a response."""
 
     code = "not_a_request"
 
 
 class Operations:
-    """Carries requests out. Each is answered when that is durable."""
+    """Carries out PAP requests; each is answered when its changes are durable."""
 
     def __init__(
         self, live: LiveGateway, settings: PapSettings, destinations: Destinations
@@ -73,7 +73,8 @@ class Operations:
         self._arrivals = PushArrivals(live, self._lookups)
 
     async def answer(self, caller: Caller, message: PapMessage) -> tuple[PapMessage, Entity | None]:
-        """The answer to any request but a push, and what comes along with it."""
+        """Return the answer to a request other than a push, and the entity that accompanies it, if
+        any."""
         match message:
             case CancelMessage():
                 return await self.cancel(caller, message), None
@@ -94,8 +95,8 @@ class Operations:
         context: Headers,
         done: Done,
     ) -> None:
-        """Take a push on, with the headers of the `context` that it came in; `done` hears when it
-        is durable, or why it is not accepted."""
+        """Accept a push, with the trace headers of the request as `context`; `done` is called when
+        the push is durable, or with the reason why it is refused."""
         if push.notify_to:
             self._destinations.check(push.notify_to)
         assert given.content is not None
@@ -118,7 +119,7 @@ class Operations:
         self._arrivals.submit(caller.app, caller.source, order, replacing=replacing, done=done)
 
     def receipt(self, push: PushMessage, version: Version, received_at: Micros) -> bytes:
-        """The answer to a push that is durable now."""
+        """Return the answer to a push that is now durable."""
         done, name = self._live.now(), self._settings.name
         if not push.progress_notes:
             return write_receipt(
@@ -133,7 +134,7 @@ class Operations:
         return write_document(Document(message, version, SUPPORTED, PRODUCT))
 
     async def cancel(self, caller: Caller, message: CancelMessage) -> CancelResponse:
-        """Take a push back, where that is still possible."""
+        """Cancel a push for the addresses whose delivery can still be cancelled."""
         known = await self._known(caller, message.push_id)
         if known is None or known.row is None:
             code = 2004 if known is None else 2008
@@ -155,17 +156,17 @@ class Operations:
         return [(asked, by_address.get(text, 2003)) for asked, text in wanted.items()]
 
     async def status(self, caller: Caller, message: StatusQueryMessage) -> StatusQueryResponse:
-        """Say what became of a push."""
+        """Return the state of a push for each of the addresses asked about."""
         known = await self._known(caller, message.push_id)
         if known is None or known.row is None:
-            # What was asked for long ago is known to have been, and no more.
+            # Of a push older than the retention only its identity is known, not its outcome.
             code = 2004 if known is None else 3003
             result = StatusQueryResult(
                 MessageState.UNKNOWN, code, CODES[code].name, addresses=message.addresses
             )
             return StatusQueryResponse(message.push_id, (result,))
         found = self._live.look(lambda gateway: gateway.pushes.reports(known))
-        await self._live.durable()  # All that is told of.
+        await self._live.durable()  # Report nothing that a crash could undo.
         reports = dict(found if found is not None else await self._over(known))
         not_addressed = PushReport(MessageState.UNKNOWN, 2003)
         wanted = _wanted(known, message.addresses)
@@ -176,13 +177,14 @@ class Operations:
         identity = identify(caller.app, caller.source, push_id)
         known = (await self._lookups.find(identity)).get(identity)
         if known is None:
-            # Nobody may conclude that it does not exist from a commit that is still to be written.
+            # A push may be in a commit that is not written yet, so look again before saying it is
+            # unknown.
             await self._live.durable()
             known = (await self._lookups.find(identity)).get(identity)
         return known
 
     async def _over(self, known: KnownPush) -> list[tuple[str, PushReport]]:
-        """What is reported of a push that is over."""
+        """Return the reports of a push whose deliveries have all ended."""
         row = known.row
         assert row is not None
         messages = await self._live.read(lambda reader: reader.messages([known.message]))
@@ -194,7 +196,8 @@ class Operations:
         return reports_of(row, message.accepted_at, message.method, deliveries)
 
     def capabilities(self, caller: Caller, message: CcqMessage) -> tuple[CcqResponse, Entity]:
-        """Say what a client can do; of several devices, what all of them can."""
+        """Return the capabilities of a client; for an address with several devices, those that they
+        share."""
 
         def ask(gateway: Gateway) -> list[dict[str, str]]:
             place = gateway.pushes.find(caller.app, message.address)
@@ -210,8 +213,8 @@ class Operations:
 
 
 def _wanted(known: KnownPush, asked: tuple[str, ...]) -> dict[str, str]:
-    """The addresses of a push that are asked for, or all: as they are written now, and as they were
-    written in the push. Answers have them as they are written now (section 6)."""
+    """Map each address asked for, or each address of the push, from its present spelling to its
+    spelling in the push. Answers repeat the present spelling (section 6)."""
     assert known.row is not None
     pushed = [addressee.text for addressee in known.row.addresses]
     return recognise(asked or pushed, pushed)

@@ -1,4 +1,4 @@
-"""From a push-message to an order: what the words of PAP mean here."""
+"""Turns a push-message of PAP into a submission: the gateway's meaning of PAP's terms."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from lasthop.wire.pap.mime import Headers, header
 from lasthop.wire.pap.multipart import Entity
 
 PRIORITIES: dict[Priority, int] = {Priority.HIGH: 7, Priority.MEDIUM: 4, Priority.LOW: 1}
-"""Medium is the priority of a message that has none."""
+"""The gateway's priority for each priority of PAP. Medium is that of a message without one."""
 
 MAX_HEADERS = 32
-"""Headers of a content entity. They travel on the last hop, whose frames list at most 64 texts."""
+"""The most headers of a content entity. They travel on the last hop, whose frames list at most 64
+texts."""
 
 DEFAULT_TYPE = "application/octet-stream"
-"""Of content that does not say what it is. RFC 2045 would call it text; a device that knows better
-would be misled."""
+"""The content type of content that names none. RFC 2045 would call it text, which would mislead a
+device that recognises the content itself."""
 
 _OF_THE_PART = frozenset({"content-type", "content-length"})
 _NOBODY = Target(TargetKind.PUSH, "")
@@ -33,10 +34,11 @@ _RELIABLE = Reliability.EXACTLY_ONCE
 def submission_of(
     push: PushMessage, content: Entity, now: Micros, *, response_wait: Micros
 ) -> Submission:
-    """The message that a push asks for, but for whom its addresses stand for.
+    """Return the submission that a push asks for, without a target: the addresses are resolved
+    later.
 
-    The content's own headers go with it; what becomes of them over the air is decided when it is
-    known which way it goes.
+    The content's own headers go with the message; how they are encoded over the air is decided when
+    its route is known.
     """
     headers = content.headers
     if len(headers) > MAX_HEADERS + len(_OF_THE_PART):
@@ -64,7 +66,8 @@ def submission_of(
 
 @lru_cache(maxsize=256)
 def _apart(headers: Headers) -> tuple[str, Headers]:
-    """The type of content and its other headers. Most pushes of an initiator are alike in this."""
+    """Return the content's type and its other headers. Cached, because most pushes of an initiator
+    have the same headers."""
     kept = tuple(pair for pair in headers if pair[0].lower() not in _OF_THE_PART)
     return header(headers, "content-type") or DEFAULT_TYPE, kept
 

@@ -1,4 +1,4 @@
-"""What the PAP door allows, and says of itself."""
+"""The settings of the PAP door."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from lasthop.clock import DAY, SECOND, Micros
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PapSettings:
-    """The door's limits; all of them can be set."""
+    """The limits of the PAP door and the name that it gives in answers; every field can be set."""
 
     name: str = "lasthop"
-    """The sender's name in answers."""
+    """The gateway's name as the sender of PAP answers."""
     max_body: int = 8 << 20
-    """Bytes of a request: the control entity has one of them at most, the rest is content."""
+    """The largest request, in bytes. The control entity may use one MiB of it; the rest is
+    content."""
     notify_hosts: tuple[str, ...] = ()
-    """Hosts to which outcomes are reported; `*.example.org` for all below a name. None: any."""
+    """The hosts to which outcomes may be reported; `*.example.org` allows all below a name. Empty:
+    any host."""
     notify_private: bool = False
-    """Report to addresses of this machine and of private networks as well. Otherwise an initiator
-    could make the gateway post to services that only it can reach."""
+    """Whether outcomes may also be reported to addresses of this machine and of private networks.
+    If so, an initiator can make the gateway post to services that only the gateway can reach."""
     response_wait: Micros = DAY + 30 * SECOND
-    """How long after the push a device may think of its answer, as the device is told."""
+    """How long after the push a device may take to answer; the device is told this limit."""
     traced: bool = False
-    """Whether a push belongs to the trace that its request names."""
+    """Whether a push becomes part of the trace that its request names."""

@@ -1,5 +1,4 @@
-"""The REST door: publish, follow, take back and answer messages; administer devices and
-credentials.
+"""The REST door: publish, follow, cancel and answer messages; administer devices and credentials.
 
 `requests` holds what may be asked and turns it into submissions, `administration` and `resources`
 what administrators may ask for, `answers` what is said back. `operations` lists every operation

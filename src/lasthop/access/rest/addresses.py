@@ -1,4 +1,5 @@
-"""Client addresses of PAP that stand for users, topics, devices or everyone of an app."""
+"""Handlers for the PAP client addresses that stand for users, topics, devices or all devices of an
+app."""
 
 from __future__ import annotations
 
@@ -12,14 +13,14 @@ from lasthop.errors import Rejected
 
 
 async def list_addresses(exchange: RestExchange) -> Response:
-    """All of the app."""
+    """List the client addresses of the app that stand for a target."""
     app = exchange.caller.app
     found = exchange.context.live.look(lambda gateway: gateway.pushes.addresses.targets(app))
     return json_response(AddressList([AddressInfo(a, str(t)) for a, t in sorted(found.items())]))
 
 
 async def point(exchange: RestExchange) -> Response:
-    """Let an address stand for a target; there need be nobody yet."""
+    """Let a client address stand for a target; no device needs to match the target yet."""
     app, address = exchange.caller.app, checked_address(exchange.path("address"), "address")
     given = await exchange.body(AddressTarget)
     try:
@@ -32,7 +33,7 @@ async def point(exchange: RestExchange) -> Response:
 
 
 async def remove(exchange: RestExchange) -> Response:
-    """Let it stand for nobody."""
+    """Remove the target that a client address stands for."""
     app, address = exchange.caller.app, checked_address(exchange.path("address"), "address")
     await exchange.context.live.call(lambda gateway, _: gateway.pushes.point(app, address, None))
     return json_response(AddressInfo(address, ""))

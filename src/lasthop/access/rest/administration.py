@@ -1,4 +1,5 @@
-"""What administrators may ask for: devices and credentials, checked in form."""
+"""The request bodies for administering devices, credentials and addresses, and the checks of their
+form."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ from lasthop.wire.ota.terminal import described as terminal
 from lasthop.wire.pap.addresses import parse_short
 
 NAME = r"^[^\x00-\x20\x7f/]{1,128}$"
-"""Names stand in paths, logs and metric labels: no spaces, no control characters, no slash."""
+"""The form of a name. Names stand in paths, logs and metric labels, so spaces, control characters
+and slashes are refused."""
 
 _Name = Annotated[str, Meta(pattern=NAME)]
 _User = Annotated[
@@ -45,7 +47,7 @@ _zone_form = re.compile(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*")
 
 
 class NewDevice(msgspec.Struct, forbid_unknown_fields=True):
-    """A device to register."""
+    """The description of a device to register."""
 
     name: Annotated[_Name, Meta(description="The name of the device")]
     user: _User = ""
@@ -56,7 +58,7 @@ class NewDevice(msgspec.Struct, forbid_unknown_fields=True):
     addresses: _Addresses = []
 
     def record(self, token: str, now: int) -> DeviceRecord:
-        """What is to be stored."""
+        """Return the device's record for the registry, with a hash of its token."""
         terminal(self.capabilities)
         return DeviceRecord(
             token_hash=hash_token(token),
@@ -71,7 +73,7 @@ class NewDevice(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class DeviceChange(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """What to change about a device; what is left out stays."""
+    """The fields of a device to change; a field that is left out keeps its value."""
 
     user: _User | UnsetType = UNSET
     zone: Annotated[str, Meta(description="Its time zone (IANA)", max_length=64)] | UnsetType = (
@@ -82,7 +84,7 @@ class DeviceChange(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
     addresses: _Addresses | UnsetType = UNSET
 
     def changes(self) -> dict[str, object]:
-        """The fields that were given."""
+        """Return the fields that were given, checked, with their new values."""
         if self.zone is not UNSET:
             checked_zone(self.zone)
         if self.routes is not UNSET:
@@ -96,7 +98,8 @@ class DeviceChange(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
 
 
 class NewCredential(msgspec.Struct, forbid_unknown_fields=True):
-    """A credential to make. Several of one name are allowed, and revoked together."""
+    """The description of a credential to make. Several credentials may have one name; they are
+    revoked together."""
 
     name: Annotated[_Name, Meta(description="Who the credential is for")]
     scopes: Annotated[
@@ -115,7 +118,7 @@ class NewCredential(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class AddressTarget(msgspec.Struct, forbid_unknown_fields=True):
-    """Who an address stands for."""
+    """The target that a client address is to stand for."""
 
     target: Annotated[
         str,
@@ -128,7 +131,8 @@ class AddressTarget(msgspec.Struct, forbid_unknown_fields=True):
 
 @lru_cache(1024)
 def checked_zone(name: str) -> str:
-    """A time zone that this machine knows."""
+    """Return the name of a time zone if this machine knows the zone; raise `InvalidRequest`
+    otherwise."""
     try:
         if name != "UTC" and _zone_form.fullmatch(name):
             ZoneInfo(name)
@@ -140,14 +144,16 @@ def checked_zone(name: str) -> str:
 
 
 def checked_routes(routes: list[Route]) -> list[Route]:
-    """Routes that differ: of two alike the second would never be taken."""
+    """Return the routes if all of them differ: the second of two equal routes would never be
+    used."""
     if len(set(routes)) != len(routes):
         raise InvalidRequest("routes: a route is given twice", field="routes")
     return routes
 
 
 def checked_address(text: str, field: str = "addresses") -> str:
-    """A client address in the form in which it is kept."""
+    """Return a client address in the form in which the gateway stores it; raise `InvalidRequest`
+    for a malformed one."""
     try:
         return parse_short(text).short
     except PapAddressError as error:
@@ -155,7 +161,7 @@ def checked_address(text: str, field: str = "addresses") -> str:
 
 
 def checked_addresses(addresses: Iterable[str]) -> list[str]:
-    """Client addresses, each once."""
+    """Return client addresses in their stored form, each of them once."""
     return list(dict.fromkeys(checked_address(text) for text in addresses))
 
 

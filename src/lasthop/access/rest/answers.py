@@ -1,4 +1,5 @@
-"""What the REST door says when it has done as asked."""
+"""The bodies of the REST door's successful responses, and the functions that make them from stored
+rows."""
 
 from __future__ import annotations
 
@@ -22,39 +23,41 @@ encode = msgspec.json.Encoder().encode
 
 
 class Accepted(msgspec.Struct, omit_defaults=True):
-    """The message is durable."""
+    """The answer to a published message, which is durable now."""
 
     id: str
     repeated: bool = False
-    """The idempotency key was known: this is the message that it stands for."""
+    """Whether the idempotency key was known: the id is then that of the message published earlier
+    under this key."""
 
 
 class AcceptedMany(msgspec.Struct, omit_defaults=True):
-    """The messages are durable; ids in the order of the request."""
+    """The answer to several published messages, which are durable now; the ids are in the order of
+    the request."""
 
     ids: list[str]
     repeated: bool = False
 
 
 class DeliveryStatus(msgspec.Struct, omit_defaults=True):
-    """One message for one device."""
+    """The state of one message's delivery to one device."""
 
     device: str | None
-    """Null when the device has been removed since."""
+    """The device's name; null if the device has been removed since."""
     state: str
     pap: str
-    """The state as PAP reports it."""
+    """The state of the delivery as PAP reports it."""
     changed_at: datetime
     odin: str | None = None
-    """The state in Odin's terms, which has no names for unhappy ends."""
+    """The state of the delivery in Odin's terms, if Odin has one; it has none for failures."""
     attempts: int = 0
     redelivered: bool = False
     reply: str | None = None
-    """Id of the device's answer."""
+    """The id of the device's answer to the message, if it has sent one."""
 
 
 class Summary(msgspec.Struct):
-    """All deliveries of a message."""
+    """The deliveries of a message, counted by state."""
 
     total: int
     open: int
@@ -63,7 +66,7 @@ class Summary(msgspec.Struct):
 
 
 class MessageStatus(msgspec.Struct, omit_defaults=True):
-    """What became of a message."""
+    """The present state of a message and its deliveries."""
 
     id: str
     to: str
@@ -72,25 +75,25 @@ class MessageStatus(msgspec.Struct, omit_defaults=True):
     summary: Summary
     deliveries: list[DeliveryStatus]
     more: bool = False
-    """There are more deliveries than are listed."""
+    """Whether there are more deliveries than are listed."""
     satisfied: bool | None = None
-    """After a wait: whether it came to what was waited for."""
+    """After a wait: whether what was waited for has happened."""
     outcome: str | None = None
-    """Of a message for a group or queue as a whole: held, released, aborted, claimable, claimed,
-    unclaimed, cancelled, replaced or expired."""
+    """The outcome of a message for a group or queue as a whole: held, released, aborted, claimable,
+    claimed, unclaimed, cancelled, replaced or expired."""
     claimed_by: str | None = None
-    """The device that may act on it, unless it was removed since."""
+    """The device that has claimed the message, unless the device was removed since."""
 
 
 class Cancelled(msgspec.Struct):
-    """Every delivery is one or the other."""
+    """The number of deliveries that were cancelled, and of those for which it was too late."""
 
     cancelled: int
     too_late: int
 
 
 class Replaced(msgspec.Struct):
-    """The new message, for as many devices as had not been sent the old one."""
+    """The id of the new message, and the number of devices that get it instead of the old one."""
 
     id: str
     replaced: int
@@ -98,7 +101,7 @@ class Replaced(msgspec.Struct):
 
 
 class DeviceInfo(msgspec.Struct, omit_defaults=True):
-    """A device, and how it is reached."""
+    """A device and the links by which it is reached."""
 
     name: str
     number: int
@@ -107,36 +110,37 @@ class DeviceInfo(msgspec.Struct, omit_defaults=True):
     registered_at: datetime
     in_contact: bool
     open: int
-    """Deliveries that are not at their end."""
+    """The number of deliveries to the device that have not ended."""
     epoch: int
-    """How often its numbering has begun."""
+    """The number of the session's epoch: how often its numbering has begun."""
     subscriptions: list[str]
     capabilities: dict[str, str]
     context: dict[str, msgspec.Raw]
-    """What the device last said of itself."""
+    """What the device last reported about itself."""
     routes: list[Route] = []
-    """How it is reached over the air."""
+    """The routes by which carriers reach the device over the air."""
     addresses: list[str] = []
-    """Client addresses that it has in PAP."""
+    """The client addresses of the device in PAP."""
     link: str | None = None
     network: str | None = None
     channels: list[str] = []
-    """The links of all its channels, when there are several."""
+    """The links of all channels of the device, if it has several."""
     lost_at: datetime | None = None
     token: str | None = None
-    """Only when it has just been made: it is not kept."""
+    """The device's token. Only shown when it has just been made: the gateway stores a hash of
+    it."""
 
 
 class DeviceList(msgspec.Struct, omit_defaults=True):
-    """Devices in the order of their registration."""
+    """Some of the app's devices, in the order of their registration."""
 
     devices: list[DeviceInfo]
     next: int | None = None
-    """Ask for those `after` this number."""
+    """The number to give as `after` to get the next page; absent on the last page."""
 
 
 class Removed(msgspec.Struct):
-    """A device that is gone."""
+    """The answer to the removal of a device."""
 
     name: str
     number: int
@@ -144,7 +148,7 @@ class Removed(msgspec.Struct):
 
 
 class Subscribed(msgspec.Struct):
-    """A device and a topic; `changed` is false when it was so before."""
+    """A device's subscription to a topic; `changed` is false if the request changed nothing."""
 
     device: str
     topic: str
@@ -153,7 +157,7 @@ class Subscribed(msgspec.Struct):
 
 
 class CredentialInfo(msgspec.Struct, omit_defaults=True):
-    """A credential."""
+    """A credential of an app, without its secret."""
 
     app: str
     name: str
@@ -161,26 +165,28 @@ class CredentialInfo(msgspec.Struct, omit_defaults=True):
     created_at: datetime
     revoked: bool = False
     token: str | None = None
-    """Only when it has just been made: it is not kept."""
+    """The credential's token. Only shown when it has just been made: the gateway stores a hash of
+    it."""
     certificate: str | None = None
-    """Likewise, if it is for a certificate."""
+    """The subject of the TLS certificate that the credential is for. Only shown when it has just
+    been made."""
 
 
 class CredentialList(msgspec.Struct):
-    """The credentials of an app."""
+    """All credentials of an app, including revoked ones."""
 
     credentials: list[CredentialInfo]
 
 
 class AddressInfo(msgspec.Struct):
-    """An address, and who it stands for."""
+    """A client address and the target that it stands for."""
 
     address: str
     target: str
 
 
 class AddressList(msgspec.Struct):
-    """The app's addresses that stand for a target, in alphabetical order."""
+    """The app's client addresses that stand for a target, in alphabetical order."""
 
     addresses: list[AddressInfo]
 
@@ -192,13 +198,14 @@ class Revoked(msgspec.Struct):
 
 
 def json_response(answer: object, status: int = 200) -> Response:
-    """An answer in JSON. It may hold a secret or a moment's state: nobody keeps it."""
+    """Return a JSON response. It may contain a secret or a state that changes, so caches are told
+    not to store it."""
     headers = {"cache-control": "no-store"}
     return Response(encode(answer), status, headers, media_type="application/json")
 
 
 def summary_of(rows: list[DeliveryRow]) -> Summary:
-    """Count deliveries by state."""
+    """Count the deliveries of a message by state."""
     states = Counter(State(row.state).name.lower() for row in rows)
     return Summary(
         total=len(rows),
@@ -211,7 +218,8 @@ def summary_of(rows: list[DeliveryRow]) -> Summary:
 def delivery_of(
     row: DeliveryRow, names: Mapping[int, str], replies: Mapping[int, Message]
 ) -> DeliveryStatus:
-    """One delivery as a publisher sees it."""
+    """Return a delivery as it is shown to publishers; `names` are the devices by number, `replies`
+    the answers by key."""
     state = State(row.state)
     reply = replies.get(row.reply)
     return DeliveryStatus(
@@ -227,7 +235,8 @@ def delivery_of(
 
 
 def device_of(device: Device, session: Session, token: str | None = None) -> DeviceInfo:
-    """A device as an administrator sees it."""
+    """Return a device as it is shown to administrators, with its token if the token was just
+    made."""
     record = device.record
     here = session.channel != 0
     return DeviceInfo(

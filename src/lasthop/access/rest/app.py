@@ -1,4 +1,5 @@
-"""The door itself: an ASGI application that lets nothing out but answers and clear refusals."""
+"""The REST door as an ASGI application: it routes requests and turns every error into a problem
+response."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ log = structlog.get_logger()
 
 
 def make_token() -> str:
-    """A secret that cannot be guessed: 256 random bits."""
+    """Make a token that cannot be guessed: 256 random bits."""
     return secrets.token_urlsafe(32)
 
 
@@ -54,9 +55,10 @@ def make_app(
     surrogate_manager: SurrogateManager | None = None,
     routes: Sequence[BaseRoute] = (),
 ) -> Door:
-    """The REST door of a gateway, ready to be served or mounted at the root.
+    """Make the REST door of a gateway, to be served or mounted at the root.
 
-    `routes` are served before ours, and their first segments are no topics in the one-line form.
+    `routes` are served before the door's own routes; their first segments cannot be used as topics
+    in the one-line form.
     """
     context = OperationContext(
         live,
@@ -70,13 +72,14 @@ def make_app(
 
 
 class Door:
-    """Serves HTTP; `refused` counts refusals by code, for metrics."""
+    """The REST door: an ASGI application that also counts refusals by error code, for the
+    metrics."""
 
     def __init__(self, context: OperationContext, routes: Sequence[BaseRoute]) -> None:
         operations = OPERATIONS if context.explain is None else (*OPERATIONS, EXPLAIN)
         self.context = context
         self.take = Publishing(context).take
-        """For small POSTs to `MESSAGES`, whose body is there."""
+        """Answers small POST requests to `MESSAGES` whose whole body has arrived."""
         self._taken = {_first_segment(route) for route in routes}
         self._router = Router(
             [*routes, *_operations(context, operations), *_pages(operations)],
@@ -85,12 +88,12 @@ class Door:
 
     @property
     def refused(self) -> Counter[str]:
-        """How many requests were refused, by the code of the error."""
+        """The number of refused requests, by the code of the error."""
         return self.context.refused
 
     @property
     def waiting(self) -> int:
-        """How many requests wait for something to happen."""
+        """The number of requests that wait for a delivery or a stream to change."""
         return self.context.waiting
 
     async def __call__(self, connection: Connection, receive: Receive, send: Send) -> None:
@@ -125,7 +128,9 @@ class Door:
             await self._route(connection, receive, send)
 
     async def _route(self, connection: Connection, receive: Receive, send: Send) -> None:
-        connection["app"] = self  # The router then raises its refusals instead of sending them.
+        connection["app"] = (
+            self  # Makes Starlette's router raise its refusals instead of sending them.
+        )
         await self._router(connection, receive, send)
 
     async def _refuse(
@@ -146,7 +151,7 @@ def _first_segment(route: BaseRoute) -> str:
 
 
 def _operations(context: OperationContext, operations: Sequence[Operation]) -> list[Route]:
-    """One route for every path."""
+    """Make one route for every path, for all methods of the path."""
     by_path = groupby(sorted(operations, key=attrgetter("path")), key=attrgetter("path"))
     return [_resource(context, path, list(found)) for path, found in by_path]
 
@@ -155,7 +160,7 @@ def _resource(context: OperationContext, path: str, operations: list[Operation])
     by_method = {operation.method: operation.resolved() for operation in operations}
 
     async def endpoint(request: Request) -> Response:
-        # A route for GET is asked for HEAD as well; Starlette sends the headers of the former.
+        # Starlette also routes HEAD to a GET route, and then sends only the headers.
         operation = by_method["GET" if request.method == "HEAD" else request.method]
         headers: dict[bytes, bytes] = dict(request.scope["headers"])
         caller = await context.callers.of(request.scope)

@@ -1,4 +1,4 @@
-"""How messages of an app behave: shown, set, and taken back."""
+"""Handlers for the behaviour of an app's messages: shown, set, and reset to the settings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _app(exchange: RestExchange) -> str:
 
 
 async def show(exchange: RestExchange) -> Response:
-    """What holds for messages of the app."""
+    """Show the behaviour of the app's messages."""
     app = _app(exchange)
     look = exchange.context.live.look
     return json_response(
@@ -29,7 +29,7 @@ async def show(exchange: RestExchange) -> Response:
 
 
 async def change(exchange: RestExchange) -> Response:
-    """Say what holds from now on."""
+    """Set the behaviour of the app's messages from now on."""
     app = _app(exchange)
     behaviour = await exchange.body(Behaviour)
 
@@ -41,7 +41,7 @@ async def change(exchange: RestExchange) -> Response:
 
 
 async def forget(exchange: RestExchange) -> Response:
-    """Take back what was set: what is configured holds again, or what holds for any app."""
+    """Remove the behaviour set by REST, so that the app's settings or the defaults apply again."""
     app = _app(exchange)
 
     def act(gateway: Gateway, now: Micros) -> Behaviour:

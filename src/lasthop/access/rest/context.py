@@ -1,5 +1,5 @@
-"""What the operations of the REST door have in common: the desk, the limits, and the ways to find,
-accept and wait."""
+"""What the operations of the REST door share: the gateway, the limits, and the ways to find
+messages, accept submissions and wait."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ from lasthop.wire import tracecontext
 T = TypeVar("T")
 
 Explain: TypeAlias = Callable[[int, int], Awaitable[object]]
-"""Tells the story of a message (by key) and a device (by number), as something that JSON can hold;
+"""Returns the history of a message (by key) for a device (by number) as a JSON-encodable value;
 raises `NotFound` when there is none."""
 
 Erase: TypeAlias = Callable[[int], Awaitable[object]]
-"""Makes the store forget a removed device, by number."""
+"""Deletes what the store holds about a removed device, by number."""
 
 MAX_IDEMPOTENCY_KEY = 200
-"""Characters: a UUID has 36, and every key is kept for days."""
+"""The longest idempotency key, in characters: a UUID has 36, and every key is kept for days."""
 
 RETRY_WAITING = 5.0
-"""Seconds after which one of many waiting requests is likely to have ended."""
+"""Seconds after which one of many waiting requests has probably ended."""
 
 
 class OperationContext:
-    """Serves callers at the desk."""
+    """The gateway, the limits and the counts that all operations of one REST door work with."""
 
     def __init__(
         self,
@@ -70,7 +70,8 @@ class OperationContext:
         self.waiting = 0
 
     def converter(self, headers: Mapping[bytes, bytes]) -> Converter:
-        """What turns a request that came in now, with these headers, into submissions."""
+        """Return the converter that turns a request arriving now, with these headers, into
+        submissions."""
         return Converter(
             self.live.now(),
             max_message=self.settings.max_message,
@@ -78,7 +79,8 @@ class OperationContext:
         )
 
     def charge(self, caller: Caller, *, messages: int, size: int) -> None:
-        """Take a request out of the caller's quota, before anything is done for it."""
+        """Charge a request to the caller's quota before any work is done for it; raise
+        `QuotaExceeded` if the quota is used up."""
         wait = self.quota.take(caller.holder, self.live.now(), messages, size)
         if wait:
             raise QuotaExceeded("you are sending too much", retry_after=wait / SECOND)
@@ -91,7 +93,9 @@ class OperationContext:
         key: bytes | None = None,
         digest: Callable[[], bytes],
     ) -> AcceptedMany:
-        """Publish, once under a key; returns when it is durable."""
+        """Publish submissions, at most once under an idempotency key, and return when they are
+        durable. `digest` makes the fingerprint of the request, to detect a key that is used for
+        another one."""
         app, source = caller.app, caller.source
         if key is None:
             receipt = await self.change(
@@ -114,20 +118,22 @@ class OperationContext:
         return AcceptedMany(await self._ids(receipt.repeated), repeated=True)
 
     async def _find_key(self, app: str, source: str, key: str) -> KeyRow | None:
-        """What the store knows of a publisher's idempotency key."""
+        """Return the stored row of a publisher's idempotency key, or None."""
         own = own_key(source, key)
         found = await self.live.read(lambda reader: reader.find_keys(app, [own, key]))
         row = found.get(key)
         if own in found or row is None:
             return found.get(own)
-        # An older gateway kept keys without whose they are: the message tells, while there is one.
+        # An older gateway stored keys without their publisher; the first message names it, if that
+        # message is still stored.
         first = row.first
         kept = await self.live.read(lambda reader: reader.messages([first]))
         return row if first not in kept or kept[first].source == source else None
 
     def _earlier(self, app: str, source: str, once: Idempotency, refusal: Overloaded) -> Receipt:
-        """What is known of an idempotency key when nothing could be done for a request: an earlier
-        one may have been accepted, or be open still. Otherwise the refusal stands."""
+        """Return the receipt of an earlier request with this idempotency key after the gateway
+        refused the present one as overloaded. Raise `OutcomeOpen` if the earlier request is not
+        written yet, and the refusal if there is none."""
         keys = self.live.look(lambda gateway: gateway.repeated(app, source, once))
         if keys is None:
             raise refusal
@@ -144,8 +150,8 @@ class OperationContext:
     async def change(
         self, act: Callable[[Gateway, Micros], T], made: Callable[[T], Sequence[str]]
     ) -> T:
-        """Let `act` make messages; should it stay open whether they are accepted, the error names
-        those that were `made`."""
+        """Change the gateway by `act`, which makes messages, and return when that is durable. If
+        the outcome stays open, the error names the ids that `made` finds in the result."""
         ids: list[str] = []
 
         def noted(gateway: Gateway, now: Micros) -> T:
@@ -159,20 +165,23 @@ class OperationContext:
             raise error.of(ids) from None
 
     async def _ids(self, keys: list[int]) -> list[str]:
-        """The ids of messages; the short form for those that are older than what is retained."""
+        """Return the ids of messages by their keys; the short form for messages that are no longer
+        stored."""
         kept = await self.live.read(lambda reader: reader.messages(keys))
         return [format_id(k, kept[k].salt) if k in kept else short_id(k) for k in keys]
 
     async def find(self, caller: Caller, text: str, *, received: bool = False) -> Message:
-        """The message with this id, if the caller has sent it or, with `received`, was sent it by a
-        device. For everybody else there is none: an id tells nobody what others send."""
+        """Return the message with this id, if the caller has sent it or, with `received`, a device
+        has sent it to the caller. Raise `NotFound` for everybody else, so that an id reveals
+        nothing."""
         try:
             key, salt = parse_id(text)
         except ValueError as error:
             raise NotFound(str(error), id=text) from None
         message = await self._stored(key)
         if message is None:
-            # Nobody may conclude that it does not exist from a commit that is still to be written.
+            # The message may be in a commit that is not written yet, so look again before saying it
+            # does not exist.
             await self.live.durable()
             message = await self._stored(key)
         if message is None or message.app != caller.app or salt not in (None, message.salt):
@@ -182,8 +191,8 @@ class OperationContext:
         raise NotFound("no such message", id=text)
 
     async def _has_received(self, caller: Caller, message: Message) -> bool:
-        """Whether a device sent this to the caller: it answers what the caller sent, or opened a
-        stream to any publisher of the app."""
+        """Whether a device sent this message to the caller: as a reply to a message of the caller,
+        or as a stream to any publisher of the app."""
         if message.target.kind is not TargetKind.PUBLISHER:
             return False
         key = message.in_reply_to
@@ -196,7 +205,7 @@ class OperationContext:
         return (await self.live.read(lambda reader: reader.messages([key]))).get(key)
 
     async def deliveries(self, key: int) -> list[DeliveryRow]:
-        """A message's deliveries as they stand."""
+        """Return the stored deliveries of a message."""
         return await self.live.read(lambda reader: reader.deliveries(key))
 
     async def wait(
@@ -206,8 +215,8 @@ class OperationContext:
         ready: Callable[[list[DeliveryRow]], bool],
         seconds: float,
     ) -> list[DeliveryRow]:
-        """Wait for a message's deliveries, as long as the caller is there and others may wait
-        too."""
+        """Wait until `ready` holds for a message's deliveries, `seconds` have passed or the client
+        has disconnected. Refused as overloaded when too many requests wait already."""
         if not 0 <= seconds <= self.settings.max_wait:
             limit = self.settings.max_wait
             raise InvalidRequest(f"timeout: wait between 0 and {limit} seconds", field="timeout")
@@ -221,22 +230,24 @@ class OperationContext:
 
 
 def short_id(key: int) -> str:
-    """An id without what makes it hard to guess; it is understood all the same."""
+    """Return a message's id without the salt that makes it hard to guess; requests may use this
+    form too."""
     return f"{key:016x}"
 
 
 def ids_of(receipt: Receipt) -> list[str]:
-    """The ids of the messages that a receipt is for, new or not."""
+    """Return the ids of the messages that a receipt is for, whether they are new or repeated."""
     return receipt.ids or [short_id(key) for key in receipt.repeated or ()]
 
 
 def one_of(accepted: AcceptedMany) -> Accepted:
-    """The answer for a single message."""
+    """Return the answer for a single message, from that for several."""
     return Accepted(accepted.ids[0], accepted.repeated)
 
 
 def checked_key(key: bytes) -> str:
-    """An idempotency key."""
+    """Return an idempotency key as text; raise `InvalidRequest` if it is too long or not
+    printable."""
     text = key.decode("latin-1")
     if not 0 < len(text) <= MAX_IDEMPOTENCY_KEY or not text.isprintable():
         raise InvalidRequest(
@@ -247,7 +258,7 @@ def checked_key(key: bytes) -> str:
 
 
 async def _unless_gone(receive: Receive, answer: Awaitable[list[DeliveryRow]]) -> list[DeliveryRow]:
-    """Wait for an answer, and give up when nobody is there to hear it."""
+    """Wait for an answer; raise `ClientDisconnect` if the client disconnects before it is there."""
     answering = asyncio.ensure_future(answer)
     leaving = asyncio.ensure_future(_gone(receive))
     try:

@@ -1,4 +1,4 @@
-"""Credentials, for administrators."""
+"""Handlers by which administrators make, list and revoke the credentials of an app."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lasthop.core.gateway import Gateway
 
 
 async def admit(exchange: RestExchange) -> Response:
-    """Make a credential. Its token is shown this once."""
+    """Make a credential. Its token is shown only in this answer."""
     new = await exchange.body(NewCredential)
     app = new.app or exchange.caller.app
     token = exchange.context.make_token()
@@ -38,14 +38,14 @@ async def admit(exchange: RestExchange) -> Response:
 
 
 async def list_credentials(exchange: RestExchange) -> Response:
-    """The credentials of the app, without their tokens."""
+    """List the credentials of the app, without their tokens."""
     app = exchange.caller.app
     rows = exchange.context.live.look(lambda gateway: gateway.credentials.of(app))
     return json_response(CredentialList([credential_of(row) for row in rows]))
 
 
 async def dismiss(exchange: RestExchange) -> Response:
-    """Revoke the credentials of a name."""
+    """Revoke all credentials of a name."""
     app, name = exchange.caller.app, exchange.path("name")
     count = await exchange.context.live.call(lambda gateway, _: gateway.admin.dismiss(app, name))
     return json_response(Revoked(count))

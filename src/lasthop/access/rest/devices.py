@@ -1,4 +1,4 @@
-"""Devices as things to administer."""
+"""Handlers by which administrators register, list, change and remove devices."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _info(gateway: Gateway, device: Device, token: str | None = None) -> DeviceI
 
 
 async def register(exchange: RestExchange) -> Response:
-    """Add a device. Its token is shown this once."""
+    """Register a device. Its token is shown only in this answer."""
     new = await exchange.body(NewDevice)
     token = exchange.context.make_token()
     app = exchange.caller.app
@@ -45,7 +45,7 @@ async def register(exchange: RestExchange) -> Response:
 
 
 async def list_devices(exchange: RestExchange) -> Response:
-    """The app's devices, page by page."""
+    """List the app's devices, one page at a time."""
     query = exchange.query(ListQuery)
     everyone = Target(TargetKind.APP, "")
     app = exchange.caller.app
@@ -62,7 +62,7 @@ async def list_devices(exchange: RestExchange) -> Response:
 
 
 async def show(exchange: RestExchange) -> Response:
-    """A device, and how it is reached."""
+    """Show a device and how it is reached."""
     app, name = exchange.caller.app, exchange.path("name")
     info = exchange.context.live.look(
         lambda gateway: _info(gateway, gateway.registry.named(app, name))
@@ -71,7 +71,7 @@ async def show(exchange: RestExchange) -> Response:
 
 
 async def change(exchange: RestExchange) -> Response:
-    """Change a device's user, zone, capabilities or routes."""
+    """Change a device's user, zone, capabilities, routes or addresses."""
     app, name = exchange.caller.app, exchange.path("name")
     changes = (await exchange.body(DeviceChange)).changes()
     if not changes:
@@ -84,7 +84,7 @@ async def change(exchange: RestExchange) -> Response:
 
 
 async def rotate(exchange: RestExchange) -> Response:
-    """Give a device a new token; whoever uses the old one is disconnected."""
+    """Give a device a new token, and close the connections that use the old one."""
     app, name = exchange.caller.app, exchange.path("name")
     token = exchange.context.make_token()
 
@@ -96,7 +96,7 @@ async def rotate(exchange: RestExchange) -> Response:
 
 
 async def remove(exchange: RestExchange) -> Response:
-    """Forget a device: what is open for it becomes undeliverable."""
+    """Remove a device; its open deliveries become undeliverable."""
     query = exchange.query(RemoveQuery)
     context = exchange.context
     app, name = exchange.caller.app, exchange.path("name")
@@ -109,7 +109,7 @@ async def remove(exchange: RestExchange) -> Response:
 
 
 async def unsubscribe(exchange: RestExchange) -> Response:
-    """End a device's subscription."""
+    """End a device's subscription to a topic."""
     app, name, topic = exchange.caller.app, exchange.path("name"), exchange.path("topic")
     changed = await exchange.context.live.call(
         lambda gateway, now: gateway.topics.unsubscribe(app, name, topic, now)

@@ -1,4 +1,5 @@
-"""One request to one operation, as its handler sees it: the caller is known and may do this."""
+"""One request to one operation, as its handler sees it: the caller is authenticated and has the
+scope that the operation requires."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class RestExchange:
-    """What a handler works with."""
+    """A request with its caller, from which a handler reads the path, the query and the body."""
 
     context: OperationContext
     request: Request
@@ -25,32 +26,32 @@ class RestExchange:
     headers: dict[bytes, bytes]
 
     def path(self, name: str) -> str:
-        """A part of the path."""
+        """Return the named parameter of the request's path."""
         return str(self.request.path_params[name])
 
     def query(self, kind: type[T]) -> T:
-        """The parameters behind the question mark."""
+        """Return the query parameters as a `kind`; raise `InvalidRequest` if they do not fit."""
         try:
             return msgspec.convert(dict(self.request.query_params), kind, strict=False)
         except msgspec.ValidationError as error:
             raise malformed(error) from None
 
     async def body(self, kind: type[T]) -> T:
-        """The JSON body."""
+        """Return the JSON body as a `kind`; raise `InvalidRequest` if it does not fit."""
         return self._decoded(await self._data(), kind)
 
     async def optional_body(self, kind: type[T]) -> T | None:
-        """The JSON body, if there is one."""
+        """Return the JSON body as a `kind`, or None if the body is empty."""
         data = await self._data()
         return self._decoded(data, kind) if data.strip() else None
 
     async def content(self) -> bytes:
-        """The body as it came."""
+        """Return the body's bytes, undecoded."""
         return await self._data()
 
     async def _data(self) -> bytes:
         data = await self.context.intake.read(self.headers, self.request.receive)
-        self.context.intake.release(len(data))  # It is small once it is decoded, and soon gone.
+        self.context.intake.release(len(data))  # The decoded body is small and short-lived.
         return data
 
     def _decoded(self, data: bytes, kind: type[T]) -> T:

@@ -1,4 +1,4 @@
-"""Groups and queues, and the devices that belong to them."""
+"""Handlers for groups and queues, and for the devices that belong to them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lasthop.message import Target, TargetKind
 
 
 class GroupInfo(msgspec.Struct, omit_defaults=True):
-    """A group."""
+    """A group of an app and, if it was asked for by name, its members."""
 
     name: str
     title: str
@@ -26,30 +26,30 @@ class GroupInfo(msgspec.Struct, omit_defaults=True):
     made_at: datetime
     members: int
     changed: bool = False
-    """Whether this request made it so."""
+    """Whether this request made or changed the group."""
     devices: list[str] | None = None
-    """Its members, the first of them, when it is asked for by name."""
+    """The first members of the group, by name; only when the group is asked for by name."""
     more: bool = False
-    """There are more members than are listed."""
+    """Whether there are more members than are listed."""
 
 
 class GroupList(msgspec.Struct):
-    """The groups of the app, by name."""
+    """All groups of the app, ordered by name."""
 
     groups: list[GroupInfo]
 
 
 class ConsumerInfo(msgspec.Struct):
-    """A device that takes from a queue."""
+    """A device that takes messages from a queue."""
 
     device: str
     in_contact: bool
     holding: int
-    """Messages that it has and has not finished."""
+    """The number of messages that the device has taken and not finished."""
 
 
 class QueueInfo(msgspec.Struct, omit_defaults=True):
-    """A queue."""
+    """A queue of an app and, if it was asked for by name, its consumers."""
 
     name: str
     title: str
@@ -58,24 +58,25 @@ class QueueInfo(msgspec.Struct, omit_defaults=True):
     patience: float
     prefetch: int
     waiting: int
-    """Messages that nobody has."""
+    """The number of messages in the queue that no consumer has taken."""
     consumers: int
     changed: bool = False
-    """Whether this request made it so."""
+    """Whether this request made or changed the queue."""
     devices: list[ConsumerInfo] | None = None
-    """Its consumers, the first of them, when it is asked for by name."""
+    """The first consumers of the queue; only when the queue is asked for by name."""
     more: bool = False
-    """There are more consumers than are listed."""
+    """Whether there are more consumers than are listed."""
 
 
 class QueueList(msgspec.Struct):
-    """The queues of the app, by name."""
+    """All queues of the app, ordered by name."""
 
     queues: list[QueueInfo]
 
 
 class Membership(msgspec.Struct):
-    """A device and a group or queue; `changed` is false when it was so before."""
+    """A device's membership of a group or queue; `changed` is false if the request changed
+    nothing."""
 
     device: str
     target: str
@@ -84,11 +85,11 @@ class Membership(msgspec.Struct):
 
 
 class Dissolved(msgspec.Struct):
-    """A group or queue that is no more."""
+    """The answer to the removal of a group or queue."""
 
     name: str
     left: int
-    """How many devices belonged to it."""
+    """The number of devices that belonged to the group or queue."""
 
 
 GROUP, QUEUE = TargetKind.GROUP, TargetKind.QUEUE
@@ -113,7 +114,7 @@ def _queue(gateway: Gateway, app: str, name: str, record: GroupRecord) -> QueueI
 
 
 async def make_group(exchange: RestExchange) -> Response:
-    """Let there be a group, or change it."""
+    """Make a group, or change its properties."""
     app, target = exchange.caller.app, Target(GROUP, exchange.path("name"))
     terms = await exchange.optional_body(GroupTerms) or GroupTerms()
 
@@ -128,7 +129,7 @@ async def make_group(exchange: RestExchange) -> Response:
 
 
 async def make_queue(exchange: RestExchange) -> Response:
-    """Let there be a queue, or change it."""
+    """Make a queue, or change its properties."""
     app, target = exchange.caller.app, Target(QUEUE, exchange.path("name"))
     rules = await exchange.optional_body(QueueRules) or QueueRules()
 
@@ -148,7 +149,7 @@ async def make_queue(exchange: RestExchange) -> Response:
 
 
 async def list_groups(exchange: RestExchange) -> Response:
-    """The groups of the app."""
+    """List all groups of the app."""
     app = exchange.caller.app
 
     def ask(gateway: Gateway) -> GroupList:
@@ -159,7 +160,7 @@ async def list_groups(exchange: RestExchange) -> Response:
 
 
 async def list_queues(exchange: RestExchange) -> Response:
-    """The queues of the app."""
+    """List all queues of the app."""
     app = exchange.caller.app
 
     def ask(gateway: Gateway) -> QueueList:
@@ -170,7 +171,7 @@ async def list_queues(exchange: RestExchange) -> Response:
 
 
 async def show_group(exchange: RestExchange) -> Response:
-    """A group and its members."""
+    """Show a group and its first members."""
     app, target = exchange.caller.app, Target(GROUP, exchange.path("name"))
     limit = exchange.query(MembersQuery).limit
 
@@ -185,7 +186,7 @@ async def show_group(exchange: RestExchange) -> Response:
 
 
 async def show_queue(exchange: RestExchange) -> Response:
-    """A queue, its consumers, and what they have."""
+    """Show a queue, its first consumers, and how many messages each of them has taken."""
     app, target = exchange.caller.app, Target(QUEUE, exchange.path("name"))
     limit = exchange.query(MembersQuery).limit
 
@@ -218,22 +219,22 @@ async def _move(exchange: RestExchange, kind: TargetKind, *, joins: bool) -> Res
 
 
 async def add_member(exchange: RestExchange) -> Response:
-    """Put a device into a group."""
+    """Add a device to a group."""
     return await _move(exchange, GROUP, joins=True)
 
 
 async def remove_member(exchange: RestExchange) -> Response:
-    """Take a device out of a group; what was sent to it before still comes."""
+    """Remove a device from a group; messages sent to the group before are still delivered to it."""
     return await _move(exchange, GROUP, joins=False)
 
 
 async def add_consumer(exchange: RestExchange) -> Response:
-    """Let a device take from a queue."""
+    """Add a device to a queue as a consumer."""
     return await _move(exchange, QUEUE, joins=True)
 
 
 async def remove_consumer(exchange: RestExchange) -> Response:
-    """Let it take from it no longer."""
+    """Remove a device from a queue's consumers."""
     return await _move(exchange, QUEUE, joins=False)
 
 
@@ -247,10 +248,10 @@ async def _remove(exchange: RestExchange, kind: TargetKind) -> Response:
 
 
 async def remove_group(exchange: RestExchange) -> Response:
-    """Let there be no such group."""
+    """Remove a group from the app."""
     return await _remove(exchange, GROUP)
 
 
 async def remove_queue(exchange: RestExchange) -> Response:
-    """Let there be no such queue; only when it is empty."""
+    """Remove a queue from the app; refused unless the queue is empty."""
     return await _remove(exchange, QUEUE)

@@ -1,4 +1,5 @@
-"""Messages after their acceptance: what became of them, and taking them back."""
+"""Handlers for accepted messages: their status, their cancellation and replacement, and the history
+of their deliveries."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ Ready: TypeAlias = Callable[[list[DeliveryRow]], bool]
 
 
 class StatusQuery(msgspec.Struct, forbid_unknown_fields=True):
-    """How to look at a message."""
+    """The query of a message's status: what to wait for, and which deliveries to list."""
 
     wait: Annotated[
         Literal["received", "delivered", "final", "reply", "settled"] | None,
@@ -46,7 +47,7 @@ class StatusQuery(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ExplainQuery(msgspec.Struct, forbid_unknown_fields=True):
-    """Which delivery."""
+    """The query for a delivery's history: the device of the delivery."""
 
     device: str
 
@@ -64,13 +65,15 @@ REACHED: dict[str, Ready] = {
     "final": _over,
     "reply": lambda rows: any(row.reply for row in rows),
 }
-"""What `wait` waits for: that some device has come so far; `final` is everybody's end."""
+"""The condition for each goal of `wait`: some device has reached the state; `final` requires that
+all deliveries have ended."""
 
 
 def is_ready(goal: str, rows: list[DeliveryRow]) -> bool:
-    """Whether it has come so far, or cannot any more.
+    """Whether a goal of `wait` is reached or can no longer be reached.
 
-    An answer may come long after the delivery; only who never had the message cannot answer.
+    An answer may come long after the delivery; only a device that never got the message cannot
+    answer.
     """
     if REACHED[goal](rows):
         return True
@@ -78,7 +81,7 @@ def is_ready(goal: str, rows: list[DeliveryRow]) -> bool:
 
 
 async def status(exchange: RestExchange) -> Response:
-    """What became of a message; with `wait`, as soon as something did."""
+    """Show the status of a message; with `wait`, as soon as the goal is reached or cannot be."""
     query = exchange.query(StatusQuery)
     context = exchange.context
     message = await context.find(exchange.caller, exchange.path("id"), received=True)
@@ -96,7 +99,8 @@ async def status(exchange: RestExchange) -> Response:
 
 
 def _is_ready_here(context: OperationContext, key: int, goal: str, rows: list[DeliveryRow]) -> bool:
-    """The same, where deliveries may be yet to come, or others decide."""
+    """Whether a goal of `wait` is reached or cannot be, also while the fan-out still makes
+    deliveries or a group decides on the message as a whole."""
     if goal == "settled":
         return not context.live.look(lambda gateway: gateway.groups.is_undecided(key))
     if not is_ready(goal, rows):
@@ -132,7 +136,8 @@ _UNSAID = {Standing.SPREADING, Standing.SPREAD}
 
 
 async def _outcome(exchange: RestExchange, message: Message) -> tuple[str | None, str | None]:
-    """How a message for a group or queue stands as a whole, and who has claimed it."""
+    """Return the outcome of a message for a group or queue as a whole, and the device that has
+    claimed it; None for each that does not apply."""
     if message.target.kind not in (TargetKind.GROUP, TargetKind.QUEUE):
         return None, None
     found = await exchange.context.live.read(
@@ -146,7 +151,7 @@ async def _outcome(exchange: RestExchange, message: Message) -> tuple[str | None
 
 
 def names_of(exchange: RestExchange, numbers: list[int]) -> dict[int, str]:
-    """The names of devices that are still there."""
+    """Return the names of devices by number, without devices that were removed."""
     if not numbers:
         return {}
     found = exchange.context.live.look(
@@ -156,32 +161,34 @@ def names_of(exchange: RestExchange, numbers: list[int]) -> dict[int, str]:
 
 
 def device_number(exchange: RestExchange, name: str) -> int:
-    """The number of one of the caller's devices."""
+    """Return the number of a device of the caller's app; raise `NotFound` if there is none."""
     app = exchange.caller.app
     return exchange.context.live.look(lambda gateway: gateway.registry.named(app, name).number)
 
 
 def rows_of(device: int | None, rows: list[DeliveryRow]) -> list[DeliveryRow]:
-    """The deliveries of one device, or all."""
+    """Return the deliveries to one device, or all of them if `device` is None."""
     return rows if device is None else [row for row in rows if row.device == device]
 
 
 async def cancel(exchange: RestExchange) -> Response:
-    """Take a message back where it has not been sent."""
+    """Cancel the deliveries of a message that have not been sent."""
     context = exchange.context
     message = await context.find(exchange.caller, exchange.path("id"))
     app, key = message.app, message.key
     withdrawal = await context.live.call(lambda gateway, now: gateway.cancel(app, key, now))
     rows = await context.deliveries(key)
-    # Deliveries that a fan-out had not begun have no rows, now or ever; they are in the withdrawal.
-    # Those of an earlier cancellation are in the rows: asking again gets the same answer.
+    # Deliveries that a fan-out had not begun never get rows; they are counted in the withdrawal.
+    # Those of an earlier cancellation are in the rows, so that a repeated request gets the same
+    # answer.
     in_rows = sum(row.state == State.CANCELLED for row in rows)
     answer = Cancelled(
         cancelled=max(in_rows, 0 if withdrawal is None else withdrawal.taken_back),
         too_late=len(rows) - in_rows,
     )
     if (await _outcome(exchange, message))[0] == "cancelled":
-        # As a whole, whoever has seen it: nobody will be shown it, or may act on it, any more.
+        # The group cancelled the message as a whole: even a device that received it will not show
+        # it or act on it any more.
         answer = Cancelled(max(1, len(rows)), 0)
     if not answer.cancelled:
         raise TooLate("no delivery of it can be taken back", too_late=answer.too_late)
@@ -189,7 +196,7 @@ async def cancel(exchange: RestExchange) -> Response:
 
 
 async def replace(exchange: RestExchange) -> Response:
-    """Send something else to those who have not been sent the message."""
+    """Replace a message for the devices that have not been sent it."""
     context, caller = exchange.context, exchange.caller
     message = await context.find(caller, exchange.path("id"))
     publication = await exchange.body(Publication)
@@ -207,10 +214,10 @@ async def replace(exchange: RestExchange) -> Response:
 
 
 async def explain(exchange: RestExchange) -> Response:
-    """The stored story of one delivery: every decision with its reason."""
+    """Show the stored history of one delivery: every decision with its reason."""
     query = exchange.query(ExplainQuery)
     message = await exchange.context.find(exchange.caller, exchange.path("id"))
     number = device_number(exchange, query.device)
     if exchange.context.explain is None:
-        raise NotFound("nobody keeps the stories here")
+        raise NotFound("this gateway keeps no event log, so it cannot explain deliveries")
     return json_response(await exchange.context.explain(message.key, number))

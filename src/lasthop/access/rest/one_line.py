@@ -1,4 +1,4 @@
-"""Publishing in one line: `curl -d 'text' http://HOST/TOPIC`, with options as headers."""
+"""Publishing with one shell line: `curl -d 'text' http://HOST/TOPIC`, with options as headers."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ RESERVED = frozenset(
         ".well-known",
     }
 )
-"""First segments of paths that are ours, or may become ours: they are no topics in the one-line
-form. `POST /v1/messages` publishes to topics of any name."""
+"""First path segments that the gateway uses or may use: they are no topics in the one-line form.
+`POST /v1/messages` publishes to topics of any name."""
 
 PUSH_PATHS = frozenset({"pap", "ppg", "wappush"})
-"""Where push gateways take PAP: an initiator that was set up for another one, or before `pap.path`
-was changed, is to hear that nothing of it was accepted."""
+"""Usual paths of PAP: an initiator that is configured for another gateway, or for an earlier
+`pap.path`, must learn that none of its pushes were accepted."""
 
 FIELDS = {
     b"title": "title",
@@ -73,16 +73,17 @@ FIELDS = {
     b"handling": "handling",
     b"queue": "queue",
 }
-"""Headers that stand for fields, plain or with `X-` before them."""
+"""The header for each field of a publication; `X-` before the header's name is allowed."""
 
 RELATIVE = 1_000_000_000
-"""`Expires` with a number below this counts from now; above, from 1970 (it is after 2001)."""
+"""An `Expires` number below this counts seconds from now; above, seconds since 1970 (it stands for
+a time in 2001)."""
 
 _FORM = b"application/x-www-form-urlencoded"
 
 
 def topic_in(path: str) -> str | None:
-    """The topic that a path names in the one-line form; `None` for other paths."""
+    """Return the topic that a path names in the one-line form, or None for other paths."""
     segment = path[1:]
     return segment if segment and "/" not in segment else None
 
@@ -90,7 +91,7 @@ def topic_in(path: str) -> str | None:
 async def publish_line(
     context: OperationContext, connection: Connection, receive: Receive, send: Send
 ) -> None:
-    """Publish the body to the topic in the path."""
+    """Publish the request's body to the topic in the path."""
     headers: dict[bytes, bytes] = dict(connection["headers"])
     caller = await context.callers.of(connection)
     caller.require(Scope.PUBLISH)
@@ -113,7 +114,7 @@ async def publish_line(
 
 
 def answer_to(headers: Mapping[bytes, bytes], accepted: AcceptedMany) -> tuple[bytes, bytes]:
-    """The answer and its content type: JSON, or text for who would rather have that."""
+    """Return the answer and its content type: JSON, or text if the client prefers that."""
     if headers.get(b"accept", b"").strip().lower().startswith(b"text/plain"):
         return accepted.ids[0].encode() + b"\n", b"text/plain; charset=utf-8"
     return encode(one_of(accepted)), b"application/json"
@@ -122,18 +123,21 @@ def answer_to(headers: Mapping[bytes, bytes], accepted: AcceptedMany) -> tuple[b
 async def answer_line(
     context: OperationContext, connection: Connection, receive: Receive, send: Send
 ) -> None:
-    """Publish, or say how to."""
+    """Publish to the topic in the path by POST or PUT, or answer a GET with how to publish to
+    it."""
     method = connection["method"]
     if method in {"POST", "PUT"}:
         await publish_line(context, connection, receive, send)
     elif method in {"GET", "HEAD"}:
         await respond(send, 200, hint(connection), b"text/plain; charset=utf-8")
     else:
-        raise MethodNotAllowed("not with this method", allow="GET, HEAD, POST, PUT")
+        raise MethodNotAllowed(
+            "the path does not support this method", allow="GET, HEAD, POST, PUT"
+        )
 
 
 def hint(connection: Connection) -> bytes:
-    """How to publish to the topic that was asked for."""
+    """Return a text that says how to publish to the topic in the path."""
     topic = _checked(connection["path"][1:])
     host = dict(connection["headers"]).get(b"host", b"HOST").decode("latin-1")
     scheme = connection.get("scheme", "http")
@@ -141,7 +145,8 @@ def hint(connection: Connection) -> bytes:
 
 
 def refuse_reserved(segment: str, pap: str) -> InvalidRequest:
-    """A path of ours is no topic; `pap` is the one for push initiators."""
+    """Return the error for publishing to a reserved path; `pap` is the path of the PAP door, if
+    there is one."""
     words = (
         f"{segment!r} is a path of the gateway and no topic in the one-line form;"
         " POST /v1/messages publishes to any topic"
@@ -156,7 +161,8 @@ def _where_spoken(pap: str) -> str:
 
 
 def publication_of(topic: str, headers: Mapping[bytes, bytes]) -> Publication:
-    """The message that a path and headers describe."""
+    """Return the publication that a path and headers describe; raise `InvalidRequest` for wrong
+    values."""
     fields: dict[str, object] = {"topic": _checked(topic)}
     for header, field in FIELDS.items():
         value = _value(headers, header)
@@ -166,7 +172,7 @@ def publication_of(topic: str, headers: Mapping[bytes, bytes]) -> Publication:
     if expires is not None:
         fields[_kind_of_expiry(expires)] = expires
     content_type = headers.get(b"x-content-type", headers.get(b"content-type", _FORM))
-    if not content_type.startswith(_FORM):  # That is only what curl says by itself.
+    if not content_type.startswith(_FORM):  # curl sends this type by default, so it says nothing.
         fields["content_type"] = content_type.decode("latin-1")
     try:
         return msgspec.convert(fields, Publication, strict=False)
@@ -193,7 +199,8 @@ def _value(headers: Mapping[bytes, bytes], name: bytes) -> str | None:
 
 
 def _kind_of_expiry(text: str) -> str:
-    """`Expires` is a duration or a time, by its look."""
+    """Return the field that an `Expires` value stands for, judged by its form: a duration (`ttl`)
+    or a time (`deliver_before`)."""
     try:
         return "ttl" if float(text) < RELATIVE else "deliver_before"
     except ValueError:

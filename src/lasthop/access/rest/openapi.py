@@ -20,7 +20,7 @@ REFUSALS = {
     409: "In conflict with what happened before",
     413: "Above a limit of size or number",
     415: "The body is in a form that is not read",
-    422: "deliver_before has passed, or the device's wishes leave no way to deliver it as asked",
+    422: "deliver_before has passed, or the device's preferences allow no delivery as asked",
     429: "The caller's quota is used up; Retry-After says for how long",
     503: "The gateway takes no more at the moment, and Retry-After says for how long; with the code"
     " outcome_open, the request may still be done, and the error says how to ask",
@@ -67,7 +67,7 @@ def document(operations: Sequence[Operation], version: str) -> Json:
 
 
 class _Schemas:
-    """The schemas of all types in use, by type."""
+    """The schemas of all types that the operations use, by type."""
 
     def __init__(self, operations: Iterable[Operation]) -> None:
         kinds: list[Any] = [Problem]
@@ -79,7 +79,8 @@ class _Schemas:
         self._of: dict[Any, Json] = dict(zip(kinds, found, strict=True))
 
     def of(self, kind: Any) -> Json:
-        """A type's schema; of a choice between types, that of any of them."""
+        """Return the schema of a type; for a union, the choice between the schemas of its
+        members."""
         parts = _parts([kind])
         if len(parts) == 1:
             return self._of[parts[0]]
@@ -168,7 +169,8 @@ def _query(operation: Operation) -> list[Json]:
 
 
 def _without_null(schema: Json) -> Json:
-    """A parameter that is not given is left out; it cannot be null."""
+    """Return a query parameter's schema without null: an omitted parameter is absent, never
+    null."""
     schema = {k: v for k, v in schema.items() if not (k == "default" and v is None)}
     choices = [s for s in schema.get("anyOf", []) if s != {"type": "null"}]
     if len(choices) == 1:

@@ -1,4 +1,4 @@
-"""What a device prefers, and how much of what it can afford is used."""
+"""Handlers for a device's preferences, and for how much of its budgets is used."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from lasthop.decision.preferences import Preferences
 
 
 class Usage(msgspec.Struct):
-    """A limit with what was taken from it in the current period."""
+    """A budget limit and what was used of it in the current period."""
 
     limit: Limit
     used: int
     reserved: int
-    """Of what is about to leave."""
+    """The amount reserved for messages that are about to be sent."""
     until: datetime
     shared: bool = False
-    """Whether it is for all devices together."""
+    """Whether the limit is shared by all devices of the gateway."""
 
 
 class BudgetInfo(msgspec.Struct):
-    """How much is left."""
+    """A device's budgets: what is used of each limit, and how many deliveries wait."""
 
     device: str
     limits: list[Usage]
     held: int
-    """Deliveries that wait for a link, a limit or a better time."""
+    """The number of deliveries that wait for a link, a budget or a better time."""
 
 
 async def show(exchange: RestExchange) -> Response:
-    """A device's links, limits, queues, calendar and quiet hours."""
+    """Show a device's preferences: links, limits, queues, calendar and quiet hours."""
     app, name = exchange.caller.app, exchange.path("name")
 
     def look(gateway: Gateway) -> Preferences:
@@ -49,7 +49,7 @@ async def show(exchange: RestExchange) -> Response:
 
 
 async def change(exchange: RestExchange) -> Response:
-    """Replace them; what was used of a limit that stays is not forgotten."""
+    """Replace a device's preferences; what was used of a limit that stays is kept."""
     app, name = exchange.caller.app, exchange.path("name")
     preferences = await exchange.body(Preferences)
 
@@ -61,7 +61,7 @@ async def change(exchange: RestExchange) -> Response:
 
 
 async def budgets(exchange: RestExchange) -> Response:
-    """What is used of every limit that concerns a device."""
+    """Show what is used of every limit that applies to a device."""
     app, name = exchange.caller.app, exchange.path("name")
     now = exchange.context.live.now()
 

@@ -1,11 +1,11 @@
-"""How the REST door says no: one JSON shape for every refusal.
+"""The errors of the REST door, and the one JSON form of every refusal.
 
     Rejected
     ├── NotFound
     │   └── NoReply                the message is known, and no device has answered it
     ├── Conflict
-    │   └── TooLate                released or ended everywhere: it can no longer be taken back
-    ├── Declined                   a device that offers the service will not, and says why
+    │   └── TooLate                sent or ended everywhere: it can no longer be cancelled
+    ├── Declined                   a device that offers the service refuses, and says why
     └── MethodNotAllowed
 
 Codes, statuses and facts come from the errors themselves.
@@ -32,7 +32,8 @@ from lasthop.errors import (
 )
 
 MAX_DETAIL = 500
-"""Characters: an error repeats what it was given, but not without end."""
+"""The longest text of an error, in characters: it repeats parts of the request, which may be
+long."""
 
 _PLACE = re.compile(r"(.*?)(?: - at `\$(.*)`)?", re.DOTALL)
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
@@ -58,39 +59,40 @@ class MethodNotAllowed(Rejected):
 
 
 class Internal(LasthopError):
-    """A fault of ours: it is in the log, and not for the caller to see."""
+    """A fault of the gateway: the reason is in its log and not shown to the caller."""
 
     code = "internal"
 
 
-INTERNAL = Internal("the gateway failed at this; the reason is in its log")
+INTERNAL = Internal("the gateway failed to handle the request; the reason is in its log")
 
 
 class ProblemDetail(msgspec.Struct, omit_defaults=True):
     """Why a request was refused; nothing of it was done, unless the code is `outcome_open`."""
 
     code: str
-    """Stable, for machines. With `outcome_open` the request may still be done."""
+    """The stable code of the error, for programs. With `outcome_open` the request may still be
+    done."""
     detail: str
-    """For people."""
+    """The explanation of the error, for people."""
     field: str | None = None
-    """What is at fault: a field, a parameter or a header. In a batch, with the index of the
-    message: `[3].priority`."""
+    """The field, parameter or header that is wrong. In a batch, with the index of the message:
+    `[3].priority`."""
     conflict: tuple[str, ...] | None = None
-    """Of a contradiction, a smallest set of what cannot be met together."""
+    """For a contradiction: a smallest set of requirements that cannot be met together."""
     ids: tuple[str, ...] | None = None
-    """With `outcome_open`, the messages that there are if it is done: all of them or none. While
-    that is open, `GET /v1/messages/ID` answers 503."""
+    """With `outcome_open`: the ids of the messages that will exist if the request is done, all of
+    them or none. While that is open, `GET /v1/messages/ID` answers 503."""
 
 
 class Problem(msgspec.Struct):
-    """The one shape of every refusal."""
+    """The one form of every refusal."""
 
     error: ProblemDetail
 
 
 def problem_of(error: LasthopError) -> Problem:
-    """An error as the caller sees it."""
+    """Return an error in the form in which the caller sees it."""
     fields = dict(error.fields)
     field = fields.pop("field", None)
     item = fields.pop("item", None)
@@ -114,7 +116,7 @@ def problem_of(error: LasthopError) -> Problem:
 def _how_to_ask(error: OutcomeOpen) -> str:
     if not error.ids:
         return ": it may still be done; look for it when GET /ready answers 200"
-    # All or none of them: one says it for all.
+    # The messages are accepted together, so that asking about one is enough.
     ask = f"GET /v1/messages/{error.ids[0]} says 404 if it was not accepted"
     if error.repeatable:
         return f": repeat it with the same Idempotency-Key, which cannot double it; {ask}"
@@ -122,9 +124,10 @@ def _how_to_ask(error: OutcomeOpen) -> str:
 
 
 def headers_of(error: LasthopError) -> dict[str, str]:
-    """What the status line's reader needs beside the body."""
+    """Return the HTTP headers that belong to an error."""
     headers: dict[str, str] = {}
-    # Who is told when to come again repeats the request: only where that cannot double it.
+    # A client that gets Retry-After repeats the request, so send it only where a repetition cannot
+    # publish twice.
     if isinstance(error, Limited) or (isinstance(error, OutcomeOpen) and error.repeatable):
         headers["retry-after"] = str(max(1, math.ceil(error.retry_after)))
     elif isinstance(error, Unauthorized):
@@ -137,14 +140,17 @@ def headers_of(error: LasthopError) -> dict[str, str]:
 
 
 def of_routing(error: HTTPException) -> LasthopError:
-    """The router's own refusals."""
+    """Return the error for a refusal by Starlette's router."""
     if error.status_code == 405:
-        return MethodNotAllowed("not with this method", allow=(error.headers or {}).get("Allow"))
+        return MethodNotAllowed(
+            "the path does not support this method", allow=(error.headers or {}).get("Allow")
+        )
     return NotFound("there is nothing at this path")
 
 
 def malformed(error: Exception) -> InvalidRequest:
-    """A body or parameter that could not be decoded, in terms of fields."""
+    """Return the error for a body or parameters that could not be decoded, naming the field at
+    fault."""
     if isinstance(error, RecursionError):
         return InvalidRequest("the JSON is nested too deeply")
     if not isinstance(error, msgspec.ValidationError):

@@ -1,7 +1,8 @@
-"""The hot route: `POST /v1/messages`, one commit for a whole batch.
+"""The route that every message takes: `POST /v1/messages`, with one commit for a whole batch.
 
 There are two ways in. A request of any size comes by ASGI; a small one is taken as a whole, without
-a task of its own: those that come in the same turn of the loop are published together.
+a task of its own: small requests that arrive in the same turn of the event loop are published
+together.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ log = structlog.get_logger()
 
 
 class _Order(NamedTuple):
-    """A request that is understood, and paid for."""
+    """A request to publish that is decoded, checked and charged to the caller's quota."""
 
     caller: Caller
     given: Publication | list[Publication]
@@ -42,7 +43,7 @@ class _Order(NamedTuple):
 async def publish(
     context: OperationContext, connection: Connection, receive: Receive, send: Send
 ) -> None:
-    """Accept one message, or many together."""
+    """Accept one message, or a batch together."""
     headers: dict[bytes, bytes] = dict(connection["headers"])
     caller = await context.callers.of(connection)
     caller.require(Scope.PUBLISH)
@@ -55,7 +56,7 @@ async def publish(
 
 
 class Publishing:
-    """Takes small requests as they are."""
+    """Publishes small requests whose body has already arrived, several in one commit."""
 
     def __init__(self, context: OperationContext) -> None:
         self._context = context
@@ -63,7 +64,8 @@ class Publishing:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def take(self, request: Request, respond: Respond) -> None:
-        """Accept one message, or many together; `respond` is called once, when it is durable."""
+        """Accept one message, or a batch together; `respond` is called once, when it is durable or
+        refused."""
         context = self._context
         headers, body = request.headers, request.body
         try:
@@ -102,7 +104,8 @@ class Publishing:
             answered(self._refusal(error))
 
     async def _publish(self) -> None:
-        """What has gathered, in one commit. A fault of one request is not one of the others."""
+        """Publish the gathered requests in one commit. An invalid request does not affect the
+        others."""
         gathered, self._gathering = self._gathering, []
         outcomes: list[AcceptedMany | Exception] = []
 
@@ -163,7 +166,8 @@ def _answer(given: Publication | list[Publication], accepted: AcceptedMany) -> R
 def convert(
     context: OperationContext, given: Publication | list[Publication], headers: dict[bytes, bytes]
 ) -> list[Submission]:
-    """Submissions for what was given in a request; errors of a batch name the message at fault."""
+    """Return the submissions for a request's publications; the error for a batch names the message
+    at fault."""
     converter = context.converter(headers)
     if isinstance(given, Publication):
         return [converter.one(given)]
@@ -176,7 +180,7 @@ def convert(
 
 
 async def respond(send: Send, status: int, body: bytes, content_type: bytes = JSON) -> None:
-    """Answer at once."""
+    """Send a response whose body is complete."""
     headers = [(b"content-type", content_type), (b"content-length", b"%d" % len(body))]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -1,4 +1,4 @@
-"""Answers: those of devices to a message, one or as many as come, and a publisher's to a device."""
+"""Handlers for answers: those of devices to a message, and a publisher's answer to a device."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ from lasthop.message import Message, Target, TargetKind, key_time
 from lasthop.store.commit import DeliveryRow
 
 MOST_BYTES = 4 << 20
-"""Of answers in one response; the others are named, and fetched one by one."""
+"""The most bytes of answers in one response; further answers are listed by id, to be fetched one by
+one."""
 
 
 class ReplyQuery(msgspec.Struct, forbid_unknown_fields=True):
-    """Which answer, and how long to wait for it."""
+    """The query for one answer: which device's, and how long to wait for it."""
 
     timeout: Annotated[float, Meta(ge=0, description="Seconds to wait at most")] = 0.0
     device: Annotated[str | None, Meta(description="Whose answer; otherwise the first")] = None
 
 
 class GatherQuery(msgspec.Struct, forbid_unknown_fields=True):
-    """When it is enough."""
+    """The query for all answers: how long to wait, and how many are enough."""
 
     timeout: Annotated[float, Meta(ge=0, description="Seconds to wait at most")] = 0.0
     most: Annotated[
@@ -42,33 +43,35 @@ class GatherQuery(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Reply(msgspec.Struct, omit_defaults=True):
-    """What one device answered."""
+    """The answer of one device to a message."""
 
     device: str | None
-    """Null when the device has been removed since."""
+    """The device's name; null if the device has been removed since."""
     id: str
     content_type: str
     body: str | None = None
-    """As text, if it is text."""
+    """The answer's body, if it is text."""
     body_base64: str | None = None
-    """Otherwise."""
+    """The answer's body in base64, if it is not text."""
 
 
 class Replies(msgspec.Struct):
-    """What many devices answered, each once, in the order in which it came."""
+    """The answers of devices to a message, one for each device, in the order in which they
+    arrived."""
 
     id: str
     replies: list[Reply]
     missing: list[str]
-    """Devices that have not answered, those that never will among them."""
+    """The devices that have not answered, including those that cannot any more."""
     complete: bool
-    """Everyone has answered who can, or as many as were wanted."""
+    """Whether every device that can answer has done so, or as many answers arrived as were
+    wanted."""
     more: bool
-    """There are more answers or devices than are listed."""
+    """Whether there are more answers or devices than are listed."""
 
 
 async def reply(exchange: RestExchange) -> Response:
-    """Answer a message that a device sent."""
+    """Answer a message that a device sent to publishers."""
     context, caller = exchange.context, exchange.caller
     message = await context.find(caller, exchange.path("id"), received=True)
     target = _sender(message)
@@ -91,7 +94,7 @@ def _sender(message: Message) -> Target:
 
 
 async def get_reply(exchange: RestExchange) -> Response:
-    """A device's answer to a message, as the device sent it."""
+    """Return a device's answer to a message, as the device sent it."""
     query = exchange.query(ReplyQuery)
     message = await exchange.context.find(exchange.caller, exchange.path("id"))
     wanted = None if query.device is None else device_number(exchange, query.device)
@@ -101,7 +104,8 @@ async def get_reply(exchange: RestExchange) -> Response:
 async def first_reply(
     exchange: RestExchange, message: Message, device: int | None, patience: float
 ) -> Message:
-    """Wait for an answer, no longer than one is of use."""
+    """Wait for the first answer to a message, from one device or any, and not beyond the message's
+    deadline for answers; raise `NoReply` if there is none."""
     context = exchange.context
 
     def ready(rows: list[DeliveryRow]) -> bool:
@@ -117,7 +121,8 @@ async def first_reply(
 
 
 async def get_replies(exchange: RestExchange) -> Response:
-    """What everyone answered: as soon as all have who can, or `most` have, or the time is up."""
+    """Return the answers to a message as soon as all devices that can have answered, `most` have,
+    or the time is up."""
     query = exchange.query(GatherQuery)
     context = exchange.context
     message = await context.find(exchange.caller, exchange.path("id"))
@@ -171,31 +176,34 @@ def _reply(device: str | None, message: Message, *, shown: bool) -> Reply:
 
 
 def in_time(message: Message, reply: int) -> bool:
-    """Whether there is an answer, from before the deadline if there is one."""
+    """Whether a delivery has an answer that came before the message's deadline for answers, if it
+    has one."""
     return reply != 0 and (message.reply_before is None or key_time(reply) < message.reply_before)
 
 
 def _heard(message: Message, row: DeliveryRow) -> bool:
-    """Whether a device has answered, or cannot: it never had the message."""
+    """Whether a device has answered, or cannot because it never got the message."""
     return in_time(message, row.reply) or not (row.open or row.state == State.DELIVERED)
 
 
 def _spreading(exchange: RestExchange, message: Message) -> bool:
-    """Whether some devices are still to have their deliveries."""
+    """Whether the fan-out of a message still has deliveries to make."""
     item = exchange.context.live.look(lambda gateway: gateway.deliveries.items.get(message.key))
     return item is not None and item.spreading
 
 
 def _patience(exchange: RestExchange, message: Message, timeout: float) -> float:
-    """Nobody waits beyond the message's own deadline."""
+    """Return the seconds to wait for answers: the timeout, but not beyond the message's deadline
+    for answers."""
     if message.reply_before is None or timeout > exchange.context.settings.max_wait:
-        return timeout  # Too long a wait is refused, whatever comes of it.
+        return timeout  # A timeout above the limit is refused later, whatever the deadline.
     left = (message.reply_before - exchange.context.live.now()) / SECOND
     return min(timeout, max(0.0, left))
 
 
 def content_of(message: Message) -> Response:
-    """A body that somebody else wrote. A browser must not take it for a page of ours."""
+    """Return a message's body as a response. Others wrote the body, so browsers are told not to
+    show it as a page of the gateway."""
     content_type = message.content_type
     if not (content_type.isascii() and content_type.isprintable()):
         content_type = "application/octet-stream"

@@ -1,4 +1,4 @@
-"""What publishers may ask for, and its one way into a submission.
+"""The request to publish a message, and its conversion into a submission.
 
 msgspec decodes and checks types and ranges; `Converter` checks what concerns several fields and
 turns words and relative times into the core's terms. Nothing is validated anywhere else.
@@ -36,7 +36,8 @@ from lasthop.message import (
 from lasthop.wire.tracecontext import Headers
 
 MAX_HEADERS = 32
-"""Headers of a message. They travel on the last hop, whose frames list at most 64 texts."""
+"""The most headers of a message. They travel on the last hop, whose frames list at most 64
+texts."""
 
 Moment: TypeAlias = float | str
 _Text = Annotated[str, Meta(max_length=250)]
@@ -54,8 +55,8 @@ _HEADER_VALUE = re.compile(r"[^\x00-\x1f\x7f]{0,1024}")
 class Publication(
     msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False
 ):
-    """A message to send. Exactly one of `to`, `device`, `user`, `topic` and `group` says to
-    whom."""
+    """A message to send. Exactly one of `to`, `device`, `user`, `topic` and `group` names the
+    target."""
 
     to: Annotated[
         _Address | None,
@@ -141,7 +142,7 @@ ALL_UNSAID = frozenset(("handling", "reliability", "pull"))
 
 
 def _unsaid(p: Publication) -> frozenset[str]:
-    """What is left to the app's behaviour."""
+    """Return the names of the fields that the publisher left to the app's behaviour."""
     said = {"handling": p.handling, "reliability": p.reliability or p.method, "pull": p.pull}
     return frozenset(name for name, value in said.items() if value is None)
 
@@ -151,13 +152,13 @@ _many = msgspec.json.Decoder(list[Publication])
 _encode = msgspec.json.Encoder().encode
 
 _JSON_TYPES = {b"", b"application/json", b"text/json", b"text/plain"}
-# What `curl -d` says when it is not told otherwise:
+# `curl -d` sends this type by default:
 _JSON_TYPES.add(b"application/x-www-form-urlencoded")
 _LINES_TYPES = {b"application/x-ndjson", b"application/ndjson", b"application/jsonl"}
 
 
 def decode(content_type: bytes, body: bytes) -> Publication | list[Publication]:
-    """Read a request to publish: an object, an array of objects, or an object on every line."""
+    """Decode a request to publish: an object, an array of objects, or an object on every line."""
     media = content_type.partition(b";")[0].strip().lower()
     try:
         if media in _LINES_TYPES:
@@ -174,7 +175,7 @@ def decode(content_type: bytes, body: bytes) -> Publication | list[Publication]:
 
 
 def decode_one(body: bytes) -> Publication:
-    """Read one message."""
+    """Decode one message from JSON."""
     try:
         return _one.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -182,8 +183,8 @@ def decode_one(body: bytes) -> Publication:
 
 
 def digest(publications: Sequence[Publication], *context: object) -> bytes:
-    """What makes two requests the same: the fields as they were given, in whatever order and with
-    whatever white space; times that count from now are not times yet."""
+    """Return a fingerprint of a request, which is the same for two requests with the same fields in
+    whatever order and white space; times relative to now are compared as they were given."""
     return hashlib.sha256(_encode((publications, context))).digest()
 
 
@@ -191,14 +192,15 @@ class Converter:
     """Turns the publications of one request into submissions."""
 
     def __init__(self, now: Micros, *, max_message: int, context: Headers = ()) -> None:
-        """`context` is what every message gets that does not say it for itself."""
+        """`context` are the headers that every message gets unless it has headers of the same
+        names."""
         self._now = now
         self._context = context
         self._max_message = max_message
         self._targets: dict[tuple[str | None, ...], Target] = {}
 
     def all(self, publications: Sequence[Publication]) -> list[Submission]:
-        """A batch; an error names the message that is at fault."""
+        """Convert the publications of a batch; an error names the message at fault."""
         done: list[Submission] = []
         try:
             for publication in publications:
@@ -216,8 +218,8 @@ class Converter:
         answers: Message | None = None,
         content: bytes | None = None,
     ) -> Submission:
-        """One message. A `target` that is already known need not be repeated, that of the message
-        that it `answers` among them; `content` is a body that was no part of a JSON document."""
+        """Convert one publication. With a `target` the publication may leave its own out; `answers`
+        is the message that it replies to; `content` is the body of a request that is not JSON."""
         address = (p.to, p.device, p.user, p.topic, p.group)
         found = self._targets.get(address)
         if found is None:
@@ -282,8 +284,8 @@ class Converter:
 
 
 def _answer(s: Submission, question: Message) -> None:
-    """A device knows its own requests by the keys that it gave them itself, and waits no longer
-    than it said."""
+    """Make a submission the answer to a device's message, under the key that the device gave its
+    request, and expire it when the device stops waiting."""
     s.answer = question.correlation is not None
     s.in_reply_to = question.key if question.correlation is None else question.correlation
     if question.reply_before is not None:
@@ -326,7 +328,8 @@ def _target(address: tuple[str | None, ...], known: Target | None) -> Target:
 
 
 def _body(p: Publication, content: bytes | None) -> tuple[bytes, str]:
-    """The body, and its type if none was given."""
+    """Return the body and its content type: the given one, or the default for how the body was
+    given."""
     if p.body is not None and p.body_base64 is None and p.json is UNSET:
         body, content_type = p.body.encode(), DEFAULT_CONTENT_TYPE
     else:
@@ -381,6 +384,8 @@ def _headers(given: dict[str, str], context: Headers) -> Headers:
                 field=f"headers.{name}",
             )
     if len(given) + len(context) > MAX_HEADERS:
-        return tuple(given.items())  # What the sender says goes before where it comes from.
+        return tuple(
+            given.items()
+        )  # The publisher's own headers take precedence over trace headers.
     said = {name.lower() for name in given}
     return *given.items(), *(pair for pair in context if pair[0] not in said)

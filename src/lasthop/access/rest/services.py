@@ -1,4 +1,4 @@
-"""Services that devices offer: what there is, and asking one."""
+"""Handlers for the services that devices offer: listing them, and asking one."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ BINARY = b"application/octet-stream"
 
 
 class AskQuery(msgspec.Struct, forbid_unknown_fields=True):
-    """How long to wait."""
+    """The query of a request to a service: how long to wait for the answer."""
 
     timeout: Annotated[float, Meta(gt=0, description="Seconds to wait for the answer")] = 30.0
 
 
 class ServiceList(msgspec.Struct):
-    """What devices do for others, by name and version."""
+    """The services that the app's devices offer, ordered by name and version."""
 
     services: list[Offer]
     more: bool = False
 
 
 async def list_services(exchange: RestExchange) -> Response:
-    """All of the app."""
+    """List the services that the app's devices offer."""
     question = Question(operation=exchange.query(FindQuery).operation)
     return json_response(_find(exchange, question))
 
 
 async def show(exchange: RestExchange) -> Response:
-    """Every version of one service."""
+    """Show every version of one service that devices offer."""
     name = exchange.path("name")
     found = _find(exchange, Question(name))
     if not found.services:
@@ -56,7 +56,7 @@ def _find(exchange: RestExchange, question: Question) -> ServiceList:
 
 
 async def ask(exchange: RestExchange) -> Response:
-    """Send the body to a device that offers the service, and answer with what it answers."""
+    """Send the body to a device that offers the service, and respond with the device's answer."""
     context, caller = exchange.context, exchange.caller
     timeout = exchange.query(AskQuery).timeout
     if timeout > context.settings.max_wait:

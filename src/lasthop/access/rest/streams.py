@@ -1,7 +1,7 @@
-"""Streams over HTTP: opened, sent piece by piece or in one long request, fetched, ended.
+"""Handlers for streams over HTTP: opened, sent in pieces or in one long request, fetched, ended.
 
-Whoever sends names the offset of what it sends, and whoever fetches the offset of what it has not:
-after a break both ask where the stream is, and go on there.
+A sender names the offset of what it sends, and a receiver the offset from which it fetches: after a
+lost connection both ask for the stream's position, and continue there.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from lasthop.message import DEFAULT_PRIORITY, Target, TargetKind, parse_id
 from lasthop.store.streams import StreamRow
 
 FETCH = 1 << 20
-"""Bytes of one answer."""
+"""The most bytes of a stream in one response."""
 
 FULL = 30.0
-"""Seconds that a request to send waits for room."""
+"""Seconds that a request to send waits for room in the stream's window."""
 
 _BINARY = "application/octet-stream"
 
 
 class NewStream(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A stream to open."""
+    """The description of a stream to open."""
 
     to: Annotated[str, Meta(min_length=1, max_length=250, description="device:NAME or publisher:")]
     content_type: Annotated[str, Meta(max_length=250)] = _BINARY
@@ -52,54 +52,55 @@ class NewStream(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_d
 
 
 class StreamInfo(msgspec.Struct, omit_defaults=True):
-    """A stream, and how far it is."""
+    """A stream, its state and its position."""
 
     id: str
     source: str
     to: str
     state: str
-    """open, complete, aborted or stopped"""
+    """The stream's state: open, complete, aborted or stopped."""
     position: int
-    """Bytes that have come: send on from here."""
+    """The number of bytes that the gateway has received: the offset at which to continue
+    sending."""
     taken: int
-    """Bytes that the receiver has."""
+    """The number of bytes that the receiver has taken."""
     checksum: str
-    """CRC-32 of what has come, in hexadecimal."""
+    """The CRC-32 of the bytes received so far, in hexadecimal."""
     opened_at: datetime
     content_type: str = ""
     title: str | None = None
     reason: str = ""
     room: int = 0
-    """Bytes that can be sent now."""
+    """The number of bytes that can be sent now."""
 
 
 class StreamList(msgspec.Struct):
-    """Streams that are not over, oldest first."""
+    """The streams that have not ended, oldest first."""
 
     streams: list[StreamInfo]
 
 
 class ContentQuery(msgspec.Struct, forbid_unknown_fields=True):
-    """Where to go on."""
+    """The query to send or fetch a stream's content: from which offset, and how long to wait."""
 
     offset: Annotated[int, Meta(ge=0)] = 0
     timeout: Annotated[float, Meta(ge=0, description="Seconds to wait for more")] = 0.0
 
 
 class End(msgspec.Struct, forbid_unknown_fields=True):
-    """What the sender believes to have sent."""
+    """The size and checksum of what the sender has sent, for comparison."""
 
     size: Annotated[int, Meta(ge=0)] | None = None
     checksum: Annotated[str, Meta(pattern="^[0-9a-f]{8}$", description="CRC-32")] | None = None
 
 
 async def open_stream(exchange: RestExchange) -> Response:
-    """Open a stream."""
+    """Open a stream to a device or to publishers."""
     new = await exchange.body(NewStream)
     caller, context = exchange.caller, exchange.context
     context.charge(caller, messages=1, size=0)
     target = Target(TargetKind.PUBLISHER, "") if new.to == PUBLISHERS else parse_target(new.to)
-    # The form of what is said of it is checked where that of any message is.
+    # The stream's description is checked like that of a message.
     said = Publication(
         to="device:checked",
         content_type=new.content_type,
@@ -124,7 +125,8 @@ async def open_stream(exchange: RestExchange) -> Response:
 
 
 async def list_streams(exchange: RestExchange) -> Response:
-    """The caller's streams that are not over, and those that any publisher may fetch."""
+    """List the streams that have not ended: the caller's own, and those that any publisher may
+    fetch."""
     caller = exchange.caller
 
     def look(gateway: Gateway) -> StreamList:
@@ -136,7 +138,7 @@ async def list_streams(exchange: RestExchange) -> Response:
 
 
 async def show(exchange: RestExchange) -> Response:
-    """How far a stream is, also when it is over."""
+    """Show the state and position of a stream, also after its end."""
     key = _key(exchange)
     caller, live = exchange.caller, exchange.context.live
 
@@ -157,8 +159,8 @@ async def show(exchange: RestExchange) -> Response:
 
 
 async def send(exchange: RestExchange) -> Response:
-    """Take what follows `offset`, as much as comes: the request is read only as fast as the
-    receiver takes it."""
+    """Append the request's body to a stream, from `offset`. The request is read only as fast as the
+    receiver takes the stream."""
     query = exchange.query(ContentQuery)
     key, caller, live = _key(exchange), exchange.caller, exchange.context.live
     window = live.look(lambda gateway: gateway.streams.window)
@@ -176,7 +178,8 @@ async def send(exchange: RestExchange) -> Response:
 
 
 async def _append(exchange: RestExchange, key: int, offset: int, part: bytes) -> bool:
-    """Take all of a part; false when there is no room for it in time."""
+    """Append all of a part to the stream; return False if there is no room for it within `FULL`
+    seconds."""
     caller, live = exchange.caller, exchange.context.live
     end = offset + len(part)
 
@@ -199,7 +202,7 @@ async def _append(exchange: RestExchange, key: int, offset: int, part: bytes) ->
 
 
 async def fetch(exchange: RestExchange) -> Response:
-    """What follows `offset`; everything before it is done with."""
+    """Return the stream's content from `offset`; the gateway discards everything before."""
     query = exchange.query(ContentQuery)
     key, caller, context = _key(exchange), exchange.caller, exchange.context
 
@@ -247,7 +250,7 @@ async def fetch(exchange: RestExchange) -> Response:
 
 
 async def end(exchange: RestExchange) -> Response:
-    """Everything was sent."""
+    """End a stream whose content was sent completely."""
     said = await exchange.optional_body(End) or End()
     key, caller = _key(exchange), exchange.caller
     checksum = None if said.checksum is None else int(said.checksum, 16)
@@ -261,7 +264,7 @@ async def end(exchange: RestExchange) -> Response:
 
 
 async def give_up(exchange: RestExchange) -> Response:
-    """The sender will send no more, or who fetches wants no more."""
+    """Stop a stream before its end: abort it as its sender, or refuse the rest as its receiver."""
     key, caller = _key(exchange), exchange.caller
 
     def act(gateway: Gateway, now: Micros) -> StreamInfo:
@@ -277,7 +280,7 @@ async def give_up(exchange: RestExchange) -> Response:
 
 
 def info(stream: Stream, window: int) -> StreamInfo:
-    """A stream that is not over."""
+    """Return the description of a stream that the gateway still has in memory."""
     found = _info(stream.key, stream.record)
     if stream.open:
         found.room = max(0, stream.record.taken + window - stream.record.received)
@@ -308,7 +311,7 @@ def _described(caller: Caller, key: int) -> Callable[[Gateway], StreamInfo]:
 
 
 def _concerns(caller: Caller, record: StreamRecord) -> bool:
-    """Whether the caller has opened a stream, or may fetch it as any publisher of the app may."""
+    """Whether the caller has opened the stream, or may fetch it like any publisher of the app."""
     return record.app == caller.app and (caller.owns(record.source) or record.target == PUBLISHERS)
 
 

@@ -1,4 +1,4 @@
-"""Whoever looks after the surrogates of a gateway, as the REST door knows them."""
+"""The manager of a gateway's surrogates, as the REST door uses it."""
 
 from __future__ import annotations
 
@@ -8,39 +8,39 @@ import msgspec
 
 
 class SurrogateInfo(msgspec.Struct, kw_only=True):
-    """A surrogate as it is."""
+    """The state of an app's surrogate."""
 
     app: str
     place: str
-    """Of its class, as package.module:Class."""
+    """The surrogate's class, as package.module:Class."""
     state: Literal["starting", "ready", "broken"]
     reason: str
-    """Why it is broken."""
+    """The reason why the surrogate is broken; empty if it is not."""
     pid: int | None
-    """Of its worker, while there is one."""
+    """The process id of the surrogate's worker, while it has one."""
     waiting: int
-    """Messages that wait for it."""
+    """The number of messages that wait for the surrogate."""
     queue: int
-    """How many may."""
+    """The most messages that may wait for the surrogate."""
     state_bytes: int
     state_limit: int
     outcomes: dict[str, int]
-    """What it made of messages since the gateway was started."""
+    """The number of messages by what the surrogate did with them, since the gateway was started."""
     restarts: int
     last_failure: str
 
 
 class SurrogateManager(Protocol):
-    """Whoever looks after the surrogates of a gateway."""
+    """Watches over the surrogates of a gateway: says how they are, and reloads them."""
 
     def status(self) -> list[SurrogateInfo]:
-        """All surrogates as they are."""
+        """Return the state of every surrogate of the gateway."""
         ...
 
     def of(self, app: str) -> SurrogateInfo:
-        """One surrogate; raises `NotFound`."""
+        """Return the state of an app's surrogate; raise `NotFound` if the app has none."""
         ...
 
     async def reload(self, app: str) -> SurrogateInfo:
-        """Load one anew; raises `NotFound` or `Conflict`."""
+        """Load an app's surrogate again and return its state; raise `NotFound` or `Conflict`."""
         ...

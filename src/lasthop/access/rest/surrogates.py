@@ -1,4 +1,4 @@
-"""Surrogates, for administrators: how they are, and loading them anew."""
+"""Handlers by which administrators see the surrogates of a gateway and reload them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from lasthop.errors import NotFound
 
 
 class SurrogateList(msgspec.Struct):
-    """All surrogates."""
+    """The states of all surrogates of the gateway."""
 
     surrogates: list[SurrogateInfo]
 
 
 async def list_surrogates(exchange: RestExchange) -> Response:
-    """All surrogates."""
+    """List the surrogates of the gateway with their states."""
     surrogate_manager = exchange.context.surrogate_manager
     return json_response(
         SurrogateList([] if surrogate_manager is None else surrogate_manager.status())
@@ -26,12 +26,12 @@ async def list_surrogates(exchange: RestExchange) -> Response:
 
 
 async def show_surrogate(exchange: RestExchange) -> Response:
-    """One app's surrogate."""
+    """Show the state of an app's surrogate."""
     return json_response(_surrogate_manager(exchange).of(exchange.path("app")))
 
 
 async def reload_surrogate(exchange: RestExchange) -> Response:
-    """Load an app's surrogate anew; the old one stays when the new one cannot be loaded."""
+    """Load an app's surrogate again; if the new one cannot be loaded, the old one keeps running."""
     return json_response(await _surrogate_manager(exchange).reload(exchange.path("app")))
 
 

@@ -1,4 +1,4 @@
-"""Times and durations as publishers write them."""
+"""Reads times and durations in the forms that publishers may write."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from lasthop.clock import DAY, HOUR, MILLISECOND, MINUTE, SECOND, Micros
 from lasthop.errors import InvalidRequest
 
 MAX_DURATION = 3660 * DAY
-"""Ten years: what is to wait longer is a mistake in the unit."""
+"""The longest duration, ten years: a longer one is a mistake in the unit."""
 
 END_OF_TIME = 253_402_300_800 * SECOND
-"""The year 10000, which RFC 3339 cannot write."""
+"""The first time that is too late: the year 10000, which RFC 3339 cannot write."""
 
 _UNITS = {"ms": MILLISECOND, "s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}
 _PART = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?) *(ms|[smhdw])")
@@ -26,7 +26,7 @@ _Instant = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 def duration(value: float | str, field: str) -> Micros:
-    """Seconds, or text with units.
+    """Return a duration in microseconds, from seconds or from text with units.
 
     >>> duration("1h30m", "ttl") // MINUTE
     90
@@ -51,7 +51,7 @@ def duration(value: float | str, field: str) -> Micros:
 
 
 def instant(value: float | str, field: str) -> Micros:
-    """RFC 3339 with its zone, or seconds since 1970."""
+    """Return a time in microseconds, from RFC 3339 with a zone or from seconds since 1970."""
     micros = -1
     if isinstance(value, str) and not _NUMBER.fullmatch(value):
         try:
@@ -72,10 +72,10 @@ def instant(value: float | str, field: str) -> Micros:
 
 
 def micros_of(time: datetime) -> Micros:
-    """A time in our unit."""
+    """Return a time in microseconds since 1970."""
     return (time - _EPOCH) // timedelta(microseconds=1)
 
 
 def datetime_of(time: Micros) -> datetime:
-    """A time as answers write it."""
+    """Return a time in the form in which answers write it."""
     return _EPOCH + timedelta(microseconds=time)

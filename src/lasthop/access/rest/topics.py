@@ -1,4 +1,4 @@
-"""Topics, the terms of subscriptions to them, and the ranks of what is published to them."""
+"""Handlers for topics, the terms of subscriptions to them, and the ranks of published messages."""
 
 from __future__ import annotations
 
@@ -34,62 +34,63 @@ class TopicInfo(msgspec.Struct, omit_defaults=True):
     advertised_at: datetime
     subscribers: int
     changed: bool = False
-    """Whether this request made it so."""
+    """Whether this request made or changed the advertisement."""
 
 
 class TopicList(msgspec.Struct):
-    """What there is to subscribe to, by name."""
+    """The advertised topics of the app, ordered by name."""
 
     topics: list[TopicInfo]
 
 
 class TopicWithdrawal(msgspec.Struct):
-    """A topic to which nothing more will be published."""
+    """The answer to the withdrawal of a topic's advertisement."""
 
     topic: str
     told: int
-    """How many subscribers are told."""
+    """The number of subscribers that are notified of the withdrawal."""
 
 
 class SubscriptionInfo(msgspec.Struct, omit_defaults=True):
-    """A subscription of a device."""
+    """A device's subscription to a topic, and how many of its messages are where."""
 
     topic: str
     terms: TopicTerms | None = None
-    """None: everything is sent as it comes."""
+    """The terms of the subscription; without terms every message is sent at once."""
     policy: str | None = None
-    """What is sent ahead is decided by this."""
+    """The policy that decides how many messages are sent ahead of being read."""
     unread: int = 0
-    """Messages that the device keeps unread."""
+    """The number of messages that the device stores unread."""
     waiting: int = 0
-    """Messages that wait at the gateway."""
+    """The number of messages that wait at the gateway."""
     by_rule: bool = False
-    """It follows from the device's context."""
+    """Whether the subscription follows from a rule about the device's context."""
     xpath: str | None = None
-    """Only XML messages that this selects something of."""
+    """The XPath filter: only XML messages in which it selects something are delivered."""
 
 
 class SubscriptionList(msgspec.Struct):
-    """The subscriptions of a device."""
+    """All subscriptions of a device."""
 
     device: str
     subscriptions: list[SubscriptionInfo]
 
 
 class Rules(msgspec.Struct, forbid_unknown_fields=True):
-    """What a device is subscribed to by where it is and what it does. The first rule that means a
-    topic decides about it."""
+    """The rules by which a device is subscribed according to its context. The first rule that names
+    a topic decides about it."""
 
     rules: Annotated[list[ContextRule], Meta(max_length=MAX_RULES)]
 
 
 class Reranked(msgspec.Struct):
-    """A message with another rank."""
+    """The answer to a change of a message's rank."""
 
     id: str
     rank: float
     open: int
-    """Deliveries that are not at their end; on devices that keep it, it moves or disappears."""
+    """The number of deliveries that have not ended. Devices that store the message move it to its
+    new place or drop it."""
 
 
 def _info(gateway: Gateway, row: TopicRow, *, changed: bool = False) -> TopicInfo:
@@ -105,7 +106,7 @@ def _info(gateway: Gateway, row: TopicRow, *, changed: bool = False) -> TopicInf
 
 
 async def advertise(exchange: RestExchange) -> Response:
-    """Let it be known that a topic will have messages."""
+    """Advertise a topic to which messages will be published."""
     app, topic, source = exchange.caller.app, exchange.path("topic"), exchange.caller.source
     said = await exchange.optional_body(Advertisement) or Advertisement()
 
@@ -119,7 +120,8 @@ async def advertise(exchange: RestExchange) -> Response:
 
 
 async def withdraw(exchange: RestExchange) -> Response:
-    """Let it be known that there will be no more."""
+    """Withdraw a topic's advertisement, and notify its subscribers that no more messages will
+    come."""
     caller, topic = exchange.caller, exchange.path("topic")
     force = Scope.ADMIN in caller.scopes
 
@@ -133,7 +135,7 @@ async def withdraw(exchange: RestExchange) -> Response:
 
 
 async def list_topics(exchange: RestExchange) -> Response:
-    """What is advertised."""
+    """List the advertised topics of the app."""
     app = exchange.caller.app
 
     def ask(gateway: Gateway) -> TopicList:
@@ -143,7 +145,7 @@ async def list_topics(exchange: RestExchange) -> Response:
 
 
 async def subscribe(exchange: RestExchange) -> Response:
-    """Subscribe a device to a topic, with terms if the request has some."""
+    """Subscribe a device to a topic, with terms if the request has any."""
     app, name, topic = exchange.caller.app, exchange.path("name"), exchange.path("topic")
     terms = await exchange.optional_body(TopicTerms)
     xpath = exchange.query(SubscribeQuery).xpath
@@ -154,7 +156,8 @@ async def subscribe(exchange: RestExchange) -> Response:
 
 
 async def list_subscriptions(exchange: RestExchange) -> Response:
-    """A device's subscriptions, and how much of each waits where."""
+    """List a device's subscriptions, with the numbers of messages at the gateway and on the
+    device."""
     app, name = exchange.caller.app, exchange.path("name")
 
     def ask(gateway: Gateway) -> SubscriptionList:
@@ -178,7 +181,7 @@ async def list_subscriptions(exchange: RestExchange) -> Response:
 
 
 async def set_rules(exchange: RestExchange) -> Response:
-    """Let a device's subscriptions follow its context."""
+    """Set the rules by which a device's subscriptions follow its context."""
     app, name = exchange.caller.app, exchange.path("name")
     rules = (await exchange.body(Rules)).rules
     await exchange.context.live.call(
@@ -188,7 +191,7 @@ async def set_rules(exchange: RestExchange) -> Response:
 
 
 async def get_rules(exchange: RestExchange) -> Response:
-    """The rules that a device's subscriptions follow."""
+    """Return the rules by which a device's subscriptions follow its context."""
     app, name = exchange.caller.app, exchange.path("name")
     rules = exchange.context.live.look(
         lambda gateway: gateway.registry.named(app, name).record.rules
@@ -197,7 +200,7 @@ async def get_rules(exchange: RestExchange) -> Response:
 
 
 async def change_rank(exchange: RestExchange) -> Response:
-    """Say that a message is worth more, or less, than it was."""
+    """Change the rank of a published message."""
     change = await exchange.body(RankChange)
     if not math.isfinite(change.rank):
         raise InvalidRequest("rank: a rank is a finite number", field="rank")

@@ -1,4 +1,4 @@
-"""The dashboard, put together from the parts of a running gateway."""
+"""Assembles the dashboard from the parts of a running gateway."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from lasthop.runtime.settings import Settings
 def dashboard(
     settings: Settings, door: Door, engine: Engine, metrics: Metrics, policies: LearnedPolicies
 ) -> tuple[Pages, Live]:
-    """The pages, which stand beside the REST door, and the samples that they show."""
+    """Return the dashboard's pages, to be served beside the REST door, and the live samples that
+    they show."""
     live = Live(partial(_totals, metrics, engine), engine.now)
     metrics.also = live.committed
     data = Path(settings.data)

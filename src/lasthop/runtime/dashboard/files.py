@@ -1,4 +1,4 @@
-"""The pages' own files, read once: with types, and marks by which browsers know them again."""
+"""The files of the pages, read once, with their content types and ETags."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-"""Nothing from elsewhere, and no script that stands in a page: text of a message that finds its way
-into one is never run."""
+"""The content security policy: nothing from other hosts, and no inline scripts, so that a message's
+text which ends up in a page is never run."""
 
 HEADERS = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
-    # With "no-referrer" browsers would not say either where a form was sent from.
+    # With "no-referrer" browsers would also hide from which site a form was sent.
     "referrer-policy": "same-origin",
 }
 
@@ -32,19 +32,19 @@ TYPES = {
 STATIC = Path(__file__).with_name("static")
 
 SDK = STATIC / "sdk"
-"""The JavaScript SDK: in a checkout a link to where it is developed."""
+"""The JavaScript SDK; in a checkout this is a link to its sources."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServedFile:
-    """One file, ready to be sent."""
+    """One file of the pages, ready to be sent."""
 
     body: bytes
     content_type: str
     etag: str
 
     def response(self, known: bytes = b"") -> Response:
-        """The file, unless the browser has this very one."""
+        """Return the file, or a 304 if the ETag that the browser knows is this file's."""
         headers = {**HEADERS, "etag": self.etag, "cache-control": "no-cache"}
         if known.decode("latin-1") == self.etag:
             return Response(status_code=304, headers=headers)
@@ -52,10 +52,10 @@ class ServedFile:
 
 
 class ServedFiles:
-    """All files by the path under which they are served."""
+    """All files of the pages, by the path under which they are served."""
 
     def __init__(self, *, websocket: str) -> None:
-        """`websocket` is the path at which devices connect; the device's page has to know it."""
+        """`websocket` is the path at which devices connect, which the device page needs."""
         self._files: dict[str, ServedFile] = {}
         self._websocket = websocket.encode()
         self._add(STATIC, "/dashboard/static")
@@ -71,9 +71,9 @@ class ServedFiles:
                 self._files[f"{below}/{name}"] = ServedFile(body, content_type, etag)
 
     def find(self, path: str) -> ServedFile | None:
-        """The file that is served under a path."""
+        """Return the file that is served under a path, or None."""
         return self._files.get(path)
 
     def page(self, name: str) -> ServedFile:
-        """One of the pages."""
+        """Return the HTML file of the named page."""
         return self._files[f"/dashboard/static/{name}.html"]

@@ -1,6 +1,8 @@
-"""What the pipeline has left for the gateway to show: versions of the policy, and a summary.
+"""What the pipeline has written for the dashboard: versions of the policy, and a summary of the
+tables.
 
-Both are files that another process writes; they are read when somebody looks, off the event loop.
+Both are files that another process writes; they are read off the event loop when a page asks for
+them.
 """
 
 from __future__ import annotations
@@ -15,20 +17,20 @@ from lasthop.policy import Lineage
 from lasthop.policy.store import CONTENT, PolicyStore
 
 SUMMARY = "summary.json"
-"""In the lake; `lasthop pipeline` writes it."""
+"""The name of the summary's file in the lake; `lasthop pipeline` writes it."""
 
 MAX_SUMMARY = 4 << 20
-"""Bytes. The summary is of a size that does not grow with the log."""
+"""The largest summary, in bytes; its size does not grow with the log."""
 
 MAX_READ = 16 << 20
-"""Bytes of a version that is read for its lineage; of a larger one the name has to do."""
+"""The largest version, in bytes, whose content is read; of a larger one only the name is shown."""
 
 VERSIONS = 20
-"""The newest of them are shown."""
+"""The number of newest versions that are shown."""
 
 
 class LearnedVersion(msgspec.Struct, omit_defaults=True):
-    """One version of the policy."""
+    """One version of the learned policy, with its origin."""
 
     version: str
     in_force: bool = False
@@ -39,14 +41,15 @@ class LearnedVersion(msgspec.Struct, omit_defaults=True):
     note: str = ""
     code: str = ""
     held_out: dict[str, float] = {}
-    """How it did on days that it was not learned from, beside what was in force then."""
+    """The version's results on days that it was not learned from, beside those of the version in
+    force then."""
     devices: int = 0
     networks: int = 0
     problem: str = ""
 
 
 class PolicyPage(msgspec.Struct, omit_defaults=True):
-    """The versions that are kept, newest first."""
+    """The stored versions of the learned policy, newest first."""
 
     in_force: str
     versions: list[LearnedVersion]
@@ -54,7 +57,7 @@ class PolicyPage(msgspec.Struct, omit_defaults=True):
 
 
 class _Content(msgspec.Struct):
-    """As much of a version as is shown."""
+    """The part of a version that is shown."""
 
     lineage: Lineage
     devices: list[msgspec.Raw] = []
@@ -65,7 +68,7 @@ _decode = msgspec.json.Decoder(_Content).decode
 
 
 def policies(policy_store: PolicyStore, in_force: str) -> PolicyPage:
-    """The versions on the shelf."""
+    """Return the versions in the policy store, newest first."""
     names = policy_store.versions()
     newest = names[-VERSIONS:][::-1]
     shown = [_version(policy_store, name, in_force == name) for name in newest]
@@ -77,7 +80,7 @@ def _version(policy_store: PolicyStore, name: str, in_force: bool) -> LearnedVer
     path = policy_store.root / name / CONTENT
     try:
         if path.stat().st_size > MAX_READ:
-            version.problem = "too large to look into"
+            version.problem = "too large to be shown"
             return version
         content = _decode(path.read_bytes())
     except (OSError, msgspec.DecodeError) as error:
@@ -93,7 +96,7 @@ def _version(policy_store: PolicyStore, name: str, in_force: bool) -> LearnedVer
 
 
 def summary(lake: Path) -> msgspec.Raw | None:
-    """The tables in a page's worth of numbers, as the pipeline wrote them; None before it has."""
+    """Return the summary of the tables as the pipeline wrote it, or None before its first run."""
     path = lake / SUMMARY
     try:
         if path.stat().st_size > MAX_SUMMARY:

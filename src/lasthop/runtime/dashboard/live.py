@@ -1,8 +1,8 @@
-"""What the gateway is doing right now, once a second, for those who look.
+"""What the gateway does now, sampled once a second for the open pages.
 
-Counters are sampled, so that nothing is done for a message because of it. Only while somebody looks
-the ends of deliveries are timed and a few events are picked out of each commit; and only so many a
-second, however busy the gateway is.
+Counters are sampled, so that no message costs anything more. Only while a page is open, deliveries
+are timed and a few events are picked from each commit, and only so many a second, however busy the
+gateway is.
 """
 
 from __future__ import annotations
@@ -21,25 +21,26 @@ from lasthop.message import key_time
 from lasthop.store.commit import Commit
 
 PERIOD = 1.0
-"""Seconds between two samples."""
+"""Seconds between two samples of the counters."""
 
 HISTORY = 300
-"""Samples that a page gets when it opens: five minutes."""
+"""The number of samples that a page gets when it opens: five minutes."""
 
 LINGER = 300
-"""Samples that are taken after the last page was closed, so that a reload has no gap."""
+"""The number of samples that are still taken after the last page was closed, so that a reload has
+no gap."""
 
 MOST_WATCHERS = 64
-"""Each holds a connection."""
+"""The most pages that watch at once; each holds a connection."""
 
 MOST_TIMED = 2000
-"""Deliveries timed in one period: enough for percentiles."""
+"""The most deliveries timed in one period: enough for percentiles."""
 
 MOST_EVENTS = 12
-"""Events shown of one period: more cannot be read."""
+"""The most events shown of one period: more cannot be read."""
 
 RECENT = 200
-"""Messages that are remembered, of each commit at most the last few."""
+"""The number of recent messages that are remembered, at most `PER_COMMIT` of each commit."""
 
 PER_COMMIT = 4
 
@@ -47,7 +48,7 @@ _decode = msgspec.json.Decoder(Event).decode
 
 
 class RecentMessage(msgspec.Struct):
-    """A message that was accepted lately."""
+    """A message that was accepted recently."""
 
     id: str
     app: str
@@ -58,7 +59,7 @@ class RecentMessage(msgspec.Struct):
 
 
 class Happened(msgspec.Struct, omit_defaults=True):
-    """An event of the log, picked out."""
+    """An event of the log, as a page shows it."""
 
     at: Micros
     kind: str
@@ -70,7 +71,7 @@ class Happened(msgspec.Struct, omit_defaults=True):
 
 
 class GatewayTotals(msgspec.Struct, omit_defaults=True):
-    """What the gateway counts; asked for once a period."""
+    """The gateway's counters, read once a period."""
 
     accepted: int
     ended: dict[str, int]
@@ -79,28 +80,28 @@ class GatewayTotals(msgspec.Struct, omit_defaults=True):
     connections: int
     devices: int
     messages: int
-    """That are not at their end."""
+    """The number of messages with deliveries that have not ended."""
 
 
 class Sample(msgspec.Struct, omit_defaults=True):
-    """One period, as numbers a second and as states."""
+    """One period: counters as rates per second, and the present state."""
 
     at: Micros
     accepted: float
     ended: dict[str, float]
     commits: float
     commit_ms: float
-    """How long a commit took, on average."""
+    """The mean duration of a commit, in milliseconds."""
     connections: int
     devices: int
     messages: int
     latency: tuple[float, float, float] | None = None
-    """Of deliveries, in milliseconds: half of them, nine tenths, 99 hundredths were faster."""
+    """The latency of deliveries, in milliseconds: median, 90th and 99th percentile."""
     events: list[Happened] = []
 
 
 class Live:
-    """Samples for everyone who looks, and a memory of what was lately accepted."""
+    """Samples for all open pages, and the recently accepted messages."""
 
     def __init__(self, totals: Callable[[], GatewayTotals], now: Callable[[], Micros]) -> None:
         self._totals = totals
@@ -110,7 +111,7 @@ class Live:
         self._task: asyncio.Task[None] | None = None
         self._tick = asyncio.Condition()
         self._count = 0
-        """Samples so far."""
+        """The number of samples taken so far."""
         self._watchers = 0
         self._closed = False
         self._latencies: list[Micros] = []
@@ -118,11 +119,11 @@ class Live:
 
     @property
     def watchers(self) -> int:
-        """How many look."""
+        """The number of open pages that watch."""
         return self._watchers
 
     def committed(self, commit: Commit) -> None:
-        """A commit is durable: called for each, and does next to nothing while nobody looks."""
+        """Note a durable commit; called for each, and does almost nothing while no page watches."""
         for message in commit.messages[-PER_COMMIT:]:
             self.recent.append(
                 RecentMessage(
@@ -153,7 +154,8 @@ class Live:
                     self._events.append(_happened(_decode(line)))
 
     def watch(self) -> AsyncIterator[list[Sample]]:
-        """What there is, and then every new sample, until the gateway shuts down."""
+        """Yield the present history, and then every new sample, until the gateway shuts down. Raise
+        `Overloaded` if too many pages watch."""
         if self._watchers >= MOST_WATCHERS:
             raise Overloaded("too many pages are open", retry_after=10)
         return self._samples()
@@ -169,7 +171,7 @@ class Live:
                 async with self._tick:
                     while self._count == seen and not self._closed:
                         await self._tick.wait()
-                # Who is slow gets the newest of what was missed, not all of it.
+                # A slow page gets the newest of the samples that it missed, not all of them.
                 missed = min(self._count - seen, len(self._history))
                 seen = self._count
                 if missed:
@@ -178,7 +180,7 @@ class Live:
             self._watchers -= 1
 
     async def close(self) -> None:
-        """Let everyone go: the gateway shuts down."""
+        """End the streams of all pages, because the gateway shuts down."""
         self._closed = True
         async with self._tick:
             self._tick.notify_all()

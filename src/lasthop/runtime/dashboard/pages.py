@@ -1,17 +1,17 @@
-"""The pages' own paths, and who may see what.
+"""The paths of the pages, and who may see them.
 
-    /                     where to go from here
+    /                     links to the other pages
     /device               a device in the browser
     /sdk/                 the JavaScript SDK
     /dashboard            the dashboard; below it:
         static/           its files
-        login, logout     for those who are not on this machine
+        login, logout     for people on other machines
         live              samples, as server-sent events
-        data/             what only the dashboard shows
-        v1/               the REST door, for whoever has logged in
+        data/             data that only the dashboard shows
+        v1/               the REST door, for people who have logged in
 
-Whoever the REST door serves without a credential (a process of this machine, on an open gateway)
-need not log in. Everyone else shows a token once, and gets a cookie for it.
+A client that the REST door serves without a credential (on this machine, at an open gateway)
+need not log in. Everyone else logs in with a token, and gets a cookie for it.
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ from lasthop.transport.locality import from_foreign_page, joined, peer_of
 ROOT = "/dashboard"
 
 MAX_LOGIN = 4096
-"""Bytes of a login form: a token has 43."""
+"""The largest login form, in bytes: a token has 43."""
 
 MARK = b"x-lasthop-dashboard"
-"""A header that the pages send with whatever changes something. Another site's page cannot send it
-without asking us first, and is not allowed to."""
+"""The header that the pages send with every change. Another site's page cannot send it without a
+CORS preflight, which the gateway does not allow."""
 
 _encode = msgspec.json.Encoder().encode
 
 
 class Query(msgspec.Struct, forbid_unknown_fields=True):
-    """What a page may ask for."""
+    """The query parameters of the dashboard's data."""
 
     name: str = ""
     search: str = ""
@@ -68,11 +68,11 @@ class Query(msgspec.Struct, forbid_unknown_fields=True):
 
 
 PUBLIC = {"/": "home", "/device": "device", "/favicon.ico": ""}
-"""Paths that anybody may see, and the pages there."""
+"""The paths that anybody may see, and the names of the pages there."""
 
 
 class Pages:
-    """An ASGI application for the pages; they ask the REST door for what they show."""
+    """An ASGI application for the pages, which ask the REST door for most of what they show."""
 
     def __init__(
         self,
@@ -86,7 +86,8 @@ class Pages:
         lake: Path,
         websocket: str,
     ) -> None:
-        """`in_force` tells the policy's version, `websocket` where devices connect."""
+        """`in_force` returns the policy's version in force, `websocket` is the path at which
+        devices connect."""
         self._door = door
         self._live = live
         self._views = views
@@ -113,7 +114,7 @@ class Pages:
             await response(connection, receive, send)
 
     def _public(self, path: str, headers: dict[bytes, bytes]) -> Response:
-        """Pages and files without secrets."""
+        """Return a page or file that contains no secrets."""
         if path == "/favicon.ico":
             return RedirectResponse(f"{ROOT}/static/icon.svg")
         if path in PUBLIC:
@@ -161,7 +162,8 @@ class Pages:
         raise NotFound("there is nothing at this path")
 
     async def _front_page(self, request: Request, headers: dict[bytes, bytes]) -> Response:
-        # A link on another site's page may lead here: this page holds nothing, and asks by itself.
+        # A link on another site may lead here: the page itself contains nothing, and asks for its
+        # data.
         headers = {name: value for name, value in headers.items() if name != b"sec-fetch-site"}
         try:
             await self._caller(request.scope, headers)
@@ -169,18 +171,20 @@ class Pages:
             return RedirectResponse(f"{ROOT}/login", 303)
         return self._files.page("index").response(headers.get(b"if-none-match", b""))
 
-    # Who is asking.
+    # Authentication.
 
     async def _caller(self, connection: Connection, headers: dict[bytes, bytes]) -> Caller:
-        """An administrator: by cookie, by credential, or because this machine is trusted."""
+        """Return the caller, who must be an administrator: by cookie, by credential, or because
+        this machine is trusted."""
         known = self._known(headers)
         if known is not None:
             headers = {**headers, b"authorization": known}
         return await self._identify(connection, headers)
 
     def _known(self, headers: dict[bytes, bytes]) -> bytes | None:
-        """The Authorization header of whoever has logged in. A browser sends the cookie for pages
-        of other ports as well: to `SameSite` they are the same site."""
+        """Return the Authorization header for the session cookie, or None. Ignored for pages of
+        other origins: a browser sends the cookie for pages of other ports too, which `SameSite`
+        treats as the same site."""
         if from_foreign_page(headers):
             return None
         return self._sessions.find(cookie_in(headers), self._door.context.live.now())
@@ -194,10 +198,10 @@ class Pages:
     async def _pass_on(
         self, connection: Connection, headers: dict[bytes, bytes], receive: Receive, send: Send
     ) -> None:
-        """Let the REST door serve whoever has logged in."""
+        """Pass a request of a person who has logged in to the REST door."""
         if connection["method"] not in {"GET", "HEAD"}:
             if MARK not in headers:
-                raise Forbidden("this is for the dashboard's own pages")
+                raise Forbidden("changes below /dashboard are only for the dashboard's own pages")
             _from_here(headers)
         await self._caller(connection, headers)
         known = self._known(headers)
@@ -220,7 +224,7 @@ class Pages:
         async for piece in request.stream():
             body += piece
             if len(body) > MAX_LOGIN:
-                raise TooLarge("a login form is small", most=MAX_LOGIN)
+                raise TooLarge("the login form is too large", most=MAX_LOGIN)
         token = parse_qs(body.decode("latin-1")).get("token", [""])[0].strip()
         authorization = b"Bearer " + token.encode("latin-1", "replace")
         try:
@@ -231,7 +235,7 @@ class Pages:
         session = self._sessions.begin(authorization, self._door.context.live.now())
         return _go_with(ROOT, session, request, headers)
 
-    # What is shown.
+    # Data.
 
     def _stream(self) -> Response:
         watching = self._live.watch()
@@ -275,19 +279,19 @@ def _number(text: str) -> int:
 def _go_with(
     path: str, session: str, request: Request, headers: dict[bytes, bytes]
 ) -> RedirectResponse:
-    """Send a browser on, with the cookie of its session."""
+    """Redirect a browser, with the cookie of its session."""
     cookie = set_cookie(session, secure=by_tls(request.scope["scheme"], headers))
     return RedirectResponse(path, 303, headers={"set-cookie": cookie})
 
 
 def _from_here(headers: dict[bytes, bytes]) -> None:
-    """Refuse what another site's page has sent."""
+    """Raise `Forbidden` for a request that another site's page has sent."""
     if from_foreign_page(headers):
-        raise Forbidden("this came from another site's page")
+        raise Forbidden("the request came from another site's page")
 
 
 async def _events(watching: AsyncIterator[list[Sample]]) -> AsyncIterator[bytes]:
-    """Samples in the form of server-sent events."""
+    """Yield samples in the form of server-sent events."""
     yield b"retry: 2000\n\n"
     async for samples in watching:
         yield b"data: " + _encode(samples) + b"\n\n"

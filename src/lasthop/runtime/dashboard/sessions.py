@@ -1,6 +1,7 @@
-"""Who has logged in: a cookie that cannot be guessed stands for a credential, for half a day.
+"""Sessions of people who have logged in: a cookie that cannot be guessed stands for a credential,
+for half a day.
 
-They are kept in memory: after a restart people log in again.
+Sessions are kept in memory: after a restart people log in again.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from lasthop.clock import HOUR, Micros
 COOKIE = "lasthop_session"
 
 LIFETIME: Micros = 12 * HOUR
-"""A working day."""
+"""How long a session lasts: a working day."""
 
 MOST = 1000
-"""Sessions at once. When there are more the oldest ends: administrators are few, and a script that
+"""The most sessions at once; beyond, the oldest ends. Administrators are few, and a script that
 logs in again and again must not fill the memory."""
 
 
@@ -27,14 +28,14 @@ class _Session:
 
 
 class Sessions:
-    """Sessions by the cookie that names them."""
+    """The sessions of people who have logged in, by the cookie's value."""
 
     def __init__(self, make_token: Callable[[], str]) -> None:
         self._make_token = make_token
         self._open: dict[str, _Session] = {}
 
     def begin(self, authorization: bytes, now: Micros) -> str:
-        """Remember a credential; returns the cookie's value."""
+        """Start a session for a credential; return the cookie's value."""
         while len(self._open) >= MOST:
             del self._open[next(iter(self._open))]
         token = self._make_token()
@@ -42,7 +43,7 @@ class Sessions:
         return token
 
     def find(self, token: str, now: Micros) -> bytes | None:
-        """The Authorization header that a cookie stands for."""
+        """Return the Authorization header that a cookie stands for, or None."""
         session = self._open.get(token)
         if session is None:
             return None
@@ -52,12 +53,12 @@ class Sessions:
         return session.authorization
 
     def end(self, token: str) -> None:
-        """Forget a session."""
+        """End the session that a cookie stands for."""
         self._open.pop(token, None)
 
 
 def cookie_in(headers: dict[bytes, bytes]) -> str:
-    """The value of our cookie, or nothing."""
+    """Return the value of the session cookie, or an empty text."""
     for part in headers.get(b"cookie", b"").decode("latin-1").split(";"):
         name, _, value = part.strip().partition("=")
         if name == COOKIE:
@@ -66,21 +67,23 @@ def cookie_in(headers: dict[bytes, bytes]) -> str:
 
 
 def by_tls(scheme: str, headers: dict[bytes, bytes]) -> bool:
-    """Whether a browser has come by TLS: to the gateway, or to the first proxy before it.
+    """Whether a browser has connected by TLS: to the gateway, or to the first proxy before it.
 
-    The word of any proxy will do, though anybody can forge it: all that follows is that the cookie
-    is marked `Secure`, which can only keep it from being sent.
+    Any proxy's header is believed, though anybody can forge it: it only decides whether the cookie
+    is marked `Secure`, which can only keep the cookie from being sent.
     """
     told = headers.get(b"x-forwarded-proto", b"").partition(b",")[0]
-    first = headers.get(b"forwarded", b"").partition(b",")[0]  # RFC 7239: the nearest to it.
+    first = headers.get(b"forwarded", b"").partition(b",")[
+        0
+    ]  # RFC 7239, section 4: the first one is the client's.
     pairs = (part.partition(b"=") for part in first.lower().split(b";"))
     standard = {name.strip(): value.strip(b' "') for name, _, value in pairs}
     return b"https" in {scheme.encode(), told.strip().lower(), standard.get(b"proto")}
 
 
 def set_cookie(token: str, *, secure: bool) -> str:
-    """The header that hands a session to the browser: no script sees it, and no other site can
-    make use of it."""
+    """Return the header that gives a session to the browser, so that no script sees it and no other
+    site can use it."""
     lasts = LIFETIME // 1_000_000 if token else 0
     only = "; Secure" if secure else ""
     return f"{COOKIE}={token}; Path=/dashboard; Max-Age={lasts}; HttpOnly; SameSite=Strict{only}"

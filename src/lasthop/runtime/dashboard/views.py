@@ -1,7 +1,7 @@
-"""What the dashboard shows beyond the REST door: each page's data, asked for when it is looked at.
+"""The data of the dashboard's pages that the REST door does not have.
 
-Lists come page by page, and what is counted over many devices has a limit: a page may be open on a
-gateway of a hundred thousand devices.
+Lists are returned page by page, and counts over many devices have a limit, because a page may be
+open on a gateway of a hundred thousand devices.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from lasthop.runtime.engine import Engine
 from lasthop.wire.hop.connection import Open
 
 PAGE = 50
-"""Rows of a list at once."""
+"""The number of rows of a list in one page."""
 
 MOST_SCANNED = 20_000
-"""Devices that are looked at for a picture of all of them."""
+"""The most devices that are counted for an overview of all of them."""
 
 MOST_RANKED = 5_000
-"""Messages in a picture of ranks."""
+"""The most messages in a histogram of ranks."""
 
 BARS = 20
 
@@ -42,15 +42,15 @@ class LineView(msgspec.Struct, omit_defaults=True):
     network: str = ""
     carrier: str = ""
     heartbeat: float | None = None
-    """Seconds of silence after which the device asks whether the gateway is there."""
+    """Seconds of silence after which the device checks that the gateway is there."""
     round_trip: float | None = None
-    """Milliseconds."""
+    """The smoothed round trip of the channel, in milliseconds."""
     sending: bool = False
-    """It is the one that the gateway sends over."""
+    """Whether the gateway sends over this channel, if there are several."""
 
 
 class MailView(msgspec.Struct, omit_defaults=True):
-    """One message that a device has not had yet."""
+    """One message that has not been delivered to a device yet."""
 
     id: str
     state: str
@@ -63,16 +63,16 @@ class MailView(msgspec.Struct, omit_defaults=True):
 
 
 class DeviceRowView(msgspec.Struct, omit_defaults=True):
-    """A device in the list."""
+    """A device in the list of devices."""
 
     info: DeviceInfo
     lines: list[LineView] = []
     limits: int = 0
-    """How many budgets it has."""
+    """The number of budget limits of the device."""
 
 
 class DevicePage(msgspec.Struct, omit_defaults=True):
-    """Some of the devices."""
+    """One page of the list of devices."""
 
     devices: list[DeviceRowView]
     total: int
@@ -80,7 +80,7 @@ class DevicePage(msgspec.Struct, omit_defaults=True):
 
 
 class DeviceView(msgspec.Struct, omit_defaults=True):
-    """Everything about one device that is not in the REST door's answers."""
+    """The data about one device that the REST door's answers do not have."""
 
     info: DeviceInfo
     lines: list[LineView]
@@ -95,7 +95,7 @@ class DeviceView(msgspec.Struct, omit_defaults=True):
 
 
 class TopicRowView(msgspec.Struct, omit_defaults=True):
-    """A topic in the list."""
+    """A topic in the list of topics."""
 
     topic: str
     subscribers: int
@@ -104,7 +104,7 @@ class TopicRowView(msgspec.Struct, omit_defaults=True):
 
 
 class TopicPage(msgspec.Struct, omit_defaults=True):
-    """Some of the topics, by name."""
+    """One page of the list of topics, ordered by name."""
 
     topics: list[TopicRowView]
     total: int
@@ -112,7 +112,7 @@ class TopicPage(msgspec.Struct, omit_defaults=True):
 
 
 class Subscriber(msgspec.Struct, omit_defaults=True):
-    """A device that has subscribed to a topic."""
+    """A device that has subscribed to a topic, with the terms of a ranked subscription."""
 
     device: str
     ranked: bool = False
@@ -125,18 +125,18 @@ class Subscriber(msgspec.Struct, omit_defaults=True):
 
 
 class Bar(msgspec.Struct):
-    """Messages with ranks from `low` to `high`."""
+    """One bar of a histogram: the messages with ranks from `low` to `high`."""
 
     low: float
     high: float
     here: int
-    """They wait at the gateway."""
+    """The number of messages that wait at the gateway."""
     there: int
-    """The device keeps them, unread."""
+    """The number of messages that the device stores unread."""
 
 
 class TopicView(msgspec.Struct, omit_defaults=True):
-    """A topic, who has subscribed, and what the messages under way are worth."""
+    """A topic, its subscribers, and the ranks of its undelivered messages."""
 
     topic: str
     subscribers: list[Subscriber]
@@ -145,21 +145,21 @@ class TopicView(msgspec.Struct, omit_defaults=True):
 
 
 class LinkView(msgspec.Struct, omit_defaults=True):
-    """All live channels with one label."""
+    """All live channels over links with one label."""
 
     link: str
     channels: int
     networks: int
     round_trip: tuple[float, float] | None = None
-    """Milliseconds: half of them, and nine tenths, are faster."""
+    """The round trips in milliseconds: median and 90th percentile."""
     heartbeat: tuple[float, float] | None = None
-    """Seconds: the shortest and the longest."""
+    """The heartbeat intervals in seconds: shortest and longest."""
     price: tuple[float, float] | None = None
-    """Of a kilobyte, by the tariffs that devices have declared: the lowest and the highest."""
+    """The price of a kilobyte by the tariffs that devices have declared: lowest and highest."""
 
 
 class LinkPage(msgspec.Struct):
-    """How devices are connected now."""
+    """The links by which devices are connected now."""
 
     links: list[LinkView]
     looked_at: int
@@ -167,7 +167,7 @@ class LinkPage(msgspec.Struct):
 
 
 class Views:
-    """Looks at a running gateway."""
+    """Reads the data of the dashboard's pages from a running gateway."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -177,11 +177,11 @@ class Views:
         return self._engine.gateway
 
     def apps(self) -> list[str]:
-        """The apps that have devices."""
+        """Return the names of the apps that have devices."""
         return self._gateway.registry.apps()
 
     def devices(self, app: str, *, after: int = 0, search: str = "") -> DevicePage:
-        """A page of the devices, in the order of their registration."""
+        """Return a page of the devices, in the order of their registration."""
         gateway = self._gateway
         everyone = gateway.registry.reach(app, Target(TargetKind.APP, ""))
         found = (
@@ -201,7 +201,7 @@ class Views:
         return DevicePage(rows, len(everyone), page[PAGE - 1].number if len(page) > PAGE else None)
 
     def device(self, app: str, name: str) -> DeviceView:
-        """One device."""
+        """Return the data about one device; raise `NotFound` if there is none."""
         gateway = self._gateway
         device = gateway.registry.named(app, name)
         session = gateway.deliveries.session(device)
@@ -238,7 +238,7 @@ class Views:
         return lines
 
     def topics(self, app: str, *, after: str = "") -> TopicPage:
-        """A page of the topics that somebody has subscribed to, or that are advertised."""
+        """Return a page of the topics that have subscribers or are advertised."""
         gateway = self._gateway
         advertised = {row.topic: row for row in gateway.topics.advertised.all(app)}
         names = set(gateway.topics.index.names(app)) | advertised.keys()
@@ -252,11 +252,12 @@ class Views:
         return TopicPage(rows, len(names), page[PAGE - 1] if len(page) > PAGE else None)
 
     def topic(self, app: str, name: str) -> TopicView:
-        """One topic: its subscribers, and the ranks of what is under way to them."""
+        """Return a topic's first subscribers, and the ranks of the messages that are on their way
+        to them."""
         gateway = self._gateway
         devices = gateway.registry.reach(app, Target(TargetKind.TOPIC, name))
         if not devices and gateway.topics.advertised.find(app, name) is None:
-            raise NotFound("nobody has subscribed to this topic, and nobody advertises it")
+            raise NotFound("no device has subscribed to this topic, and it is not advertised")
         subscribers: list[Subscriber] = []
         ranks: list[tuple[float, Place]] = []
         for device in islice(devices.values(), MOST_SCANNED):
@@ -278,7 +279,7 @@ class Views:
         return TopicView(name, subscribers, len(devices), bars(ranks))
 
     def links(self) -> LinkPage:
-        """How devices are connected now, by the label of the link."""
+        """Return how devices are connected now, by the label of the link."""
         sessions = self._gateway.deliveries.sessions_in_contact()
         seen: dict[str, list[LineView]] = {}
         prices: dict[str, list[float]] = {}
@@ -295,7 +296,7 @@ class Views:
 
 
 def bars(ranks: list[tuple[float, Place]]) -> list[Bar]:
-    """A histogram of ranks; of one value only, one bar."""
+    """Return a histogram of ranks; a single bar if all ranks are equal."""
     if not ranks:
         return []
     low, high = min(rank for rank, _ in ranks), max(rank for rank, _ in ranks)
@@ -343,7 +344,7 @@ def _link(label: str, lines: list[LineView], prices: list[float]) -> LinkView:
 
 
 def _carrier(channel: object) -> str:
-    """What carries a channel, as people call it."""
+    """Return the common name of what carries a channel, or an empty text."""
     return _CARRIERS.get(type(channel).__name__, "")
 
 

@@ -1,11 +1,11 @@
-"""Everything that can be set, in one place: a TOML file, then LASTHOP_* variables, then options.
+"""All settings of a gateway: from a TOML file, then LASTHOP_* variables, then options.
 
 Each setting is a typed field with its explanation; `lasthop config` prints them all, and
-`lasthop.example.toml` is that print. A name that is not here is an error that says which one was
+`lasthop.example.toml` is that output. An unknown name is an error that suggests the one that was
 probably meant.
 
     listeners, publishers, capacity, operators, apps   the sections
-    gateway                                            all of them, as the parts take them
+    gateway                                            all sections together
     naming, converting, reading, writing               from a file and variables, and back
 """
 

@@ -1,6 +1,7 @@
-"""What each app has of its own: how its messages behave, and who acts for its devices.
+"""The settings of each app: the behaviour of its messages, and the surrogate that acts for its
+devices.
 
-These parts have a section for every app, and no variables: `[behaviours.shop]`.
+These parts have a section for every app, such as `[behaviours.shop]`, and no variables.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from lasthop.runtime.units import Duration, Size
 
 
 class AppBehaviour(Behaviour, frozen=True, kw_only=True):
-    """How messages of the app APP behave; one such section for every app. What was set by
-    `lasthop behaviour set` goes before it as a whole, until `lasthop behaviour clear`."""
+    """How messages of the app APP behave; one such section for every app. A behaviour set by
+    `lasthop behaviour set` replaces the whole section until `lasthop behaviour clear`."""
 
     max_size: Annotated[
         Size | None,
@@ -31,7 +32,7 @@ class AppBehaviour(Behaviour, frozen=True, kw_only=True):
     ] = None
 
     def behaviour(self) -> Behaviour:
-        """As the gateway takes it."""
+        """Return the behaviour in the form that the gateway uses."""
         plain = msgspec.structs.asdict(self)
         return Behaviour(
             **plain | {"max_size": None if self.max_size is None else int(self.max_size)}
@@ -41,12 +42,13 @@ class AppBehaviour(Behaviour, frozen=True, kw_only=True):
 _surrogate = SurrogateTerms()
 
 MAX_STATE = 16 << 20
-"""Bytes of a surrogate's state: a worker is given all of it at once, and it is in memory twice."""
+"""The largest state of a surrogate, in bytes: a worker is given all of it at once, and it is in
+memory twice."""
 
 
 class Surrogate(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """A class that acts for the devices of the app APP; one such section for every app that has
-    one."""
+    """A class that acts for the devices of the app APP; one such section for every app that has a
+    surrogate."""
 
     place: Annotated[
         str,
@@ -56,32 +58,37 @@ class Surrogate(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             examples=["package.module:Class"],
         ),
     ] = msgspec.field(name="class")
-    path: Annotated[str, Meta(description="Directory in which its module is looked for first.")] = (
+    path: Annotated[str, Meta(description="Directory in which the module is looked for first.")] = (
         ""
     )
     time: Annotated[
-        Duration, Meta(description="What one message may take; then the worker is replaced.")
+        Duration, Meta(description="Time limit for one message; then the worker is replaced.")
     ] = Duration(5 * SECOND)
     memory: Annotated[Size, Meta(description="Address space of the worker.")] = Size(1 << 30)
-    state: Annotated[Size, Meta(description="What it may remember, at most 16MiB.")] = Size(
-        _surrogate.state
+    state: Annotated[Size, Meta(description="Size of the surrogate's state, at most 16MiB.")] = (
+        Size(_surrogate.state)
     )
     queue: Annotated[
-        int, Meta(description="Messages that may wait for it; more are refused.", ge=1)
+        int, Meta(description="Messages that may wait for the surrogate; more are refused.", ge=1)
     ] = _surrogate.queue
     attempts: Annotated[
-        int, Meta(description="At one message, before it goes on without it.", ge=1, le=10)
+        int,
+        Meta(
+            description="Attempts at one message before it is handled as `failing` says.",
+            ge=1,
+            le=10,
+        ),
     ] = _surrogate.attempts
     failing: Annotated[
         Literal["relay", "refuse"],
         Meta(
-            description='What becomes of a message at which it fails: "relay" lets it go on as it'
-            ' is, "refuse" stops it.'
+            description='What becomes of a message if the surrogate fails: "relay" delivers it'
+            ' unchanged, "refuse" stops it.'
         ),
     ] = _surrogate.failing.value
 
     def employment(self, app: str) -> Employment:
-        """As the gateway takes it."""
+        """Return the surrogate's terms for the gateway, and its duty for the supervisor."""
         return Employment(
             SurrogateTerms(
                 attempts=self.attempts,
@@ -101,4 +108,4 @@ PER_APP: Mapping[str, type[AppBehaviour] | type[Surrogate]] = {
     "behaviours": AppBehaviour,
     "surrogates": Surrogate,
 }
-"""The parts that have a section for every app."""
+"""The parts of the settings that have a section for every app."""

@@ -1,4 +1,4 @@
-"""What one gateway takes on and how long it keeps it, over the air and for ranked topics too."""
+"""The settings of a gateway's capacity and retention, of its carriers and of ranked topics."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _rest = RestSettings()
 
 
 class Retention(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """How long things are kept once they are done with."""
+    """How long data is kept after its deliveries have ended."""
 
     messages: Annotated[
-        Duration, Meta(description="Messages that have reached an end on every device.")
+        Duration, Meta(description="Messages all of whose deliveries have ended.")
     ] = Duration(7 * DAY)
     keys: Annotated[
-        Duration, Meta(description="Idempotency keys: how late a publisher may try again.")
+        Duration, Meta(description="Idempotency keys: how long a publisher may repeat a request.")
     ] = Duration(2 * DAY)
     log: Annotated[Duration, Meta(description="Segments of the event log.")] = Duration(30 * DAY)
 
@@ -36,7 +36,7 @@ class Ota(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     source: Annotated[
         ListenAddress,
-        Meta(description="Where datagrams leave from; port 0 lets the system choose."),
+        Meta(description="Address that datagrams are sent from; port 0 lets the system choose."),
     ] = ListenAddress("0.0.0.0:0")
     sessions: Annotated[
         str,
@@ -48,47 +48,48 @@ class Ota(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         str,
         Meta(
             description="TCP address at which clients of OTA-HTTP connect, usually at port 4035;"
-            " empty: they are only connected to."
+            " empty: only the gateway opens connections."
         ),
     ] = ""
     contact: Annotated[
         str,
         Meta(
-            description="IP address that clients are told to open sessions and connections at,"
+            description="IP address at which clients are told to open sessions and connections,"
             " where it is not the one of the settings above."
         ),
     ] = ""
     attempts: Annotated[
         int,
-        Meta(description="Of a push that leaves and is never confirmed.", ge=1, le=100),
+        Meta(description="Attempts at a push that is sent and never confirmed.", ge=1, le=100),
     ] = _limits.carried_attempts
     patience: Annotated[
         Duration,
-        Meta(description="How long a device is looked for that cannot be reached at all."),
+        Meta(description="How long the gateway tries a device that cannot be reached."),
     ] = Duration(_limits.carried_patience)
 
     @property
     def variants(self) -> frozenset[str]:
-        """What is spoken over the air: sessions only where there is a place for them."""
+        """The variants that the gateway uses over the air: WSP sessions only if they have an
+        address."""
         return frozenset(Variant) - (frozenset() if self.sessions else {Variant.WSP_SESSION})
 
 
 class Limits(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """What one gateway takes on."""
+    """The limits of one gateway."""
 
-    body: Annotated[Size, Meta(description="The body of one message.")] = Size(_limits.body)
+    body: Annotated[Size, Meta(description="The largest body of a message.")] = Size(_limits.body)
     largest_body: Annotated[
-        Size, Meta(description="What an app's behaviour may allow instead.")
+        Size, Meta(description="The largest body that an app's behaviour may allow.")
     ] = Size(_limits.largest_body)
     stream_window: Annotated[
-        Size, Meta(description="Of one stream, what is held here while its receiver is behind.")
+        Size, Meta(description="Bytes of one stream that the gateway holds for its receiver.")
     ] = Size(_limits.stream_window)
     streams: Annotated[int, Meta(description="Streams that are open at a time.", ge=1)] = (
         _limits.streams
     )
-    request: Annotated[Size, Meta(description="One HTTP request, with all its messages.")] = Size(
-        _rest.max_body
-    )
+    request: Annotated[
+        Size, Meta(description="The largest HTTP request, with all its messages.")
+    ] = Size(_rest.max_body)
     batch: Annotated[int, Meta(description="Messages in one request.", ge=1)] = _rest.max_messages
     open_per_device: Annotated[
         int,
@@ -96,19 +97,19 @@ class Limits(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     ] = _limits.open_per_device
     resident: Annotated[
         Size,
-        Meta(description="Bodies in memory for devices that are away; the store has them all."),
+        Meta(description="Bodies kept in memory for devices without a channel; all are stored."),
     ] = Size(_limits.resident)
-    context: Annotated[Size, Meta(description="A device's report about itself.")] = Size(
-        _limits.context
+    context: Annotated[Size, Meta(description="The largest report of a device about itself.")] = (
+        Size(_limits.context)
     )
-    subscriptions_per_device: Annotated[int, Meta(description="Topics of one device.", ge=1)] = (
-        _limits.subscriptions_per_device
-    )
+    subscriptions_per_device: Annotated[
+        int, Meta(description="Topics that one device may subscribe to.", ge=1)
+    ] = _limits.subscriptions_per_device
     memberships_per_device: Annotated[
         int, Meta(description="Groups and queues of one device.", ge=1)
     ] = _limits.memberships_per_device
     bound_members: Annotated[
-        int, Meta(description="Members that an atomic or claimable message is for.", ge=1)
+        int, Meta(description="The most members of an atomic or claimable message.", ge=1)
     ] = _limits.bound_members
     queue_length: Annotated[
         int, Meta(description="Messages that wait in one queue; more are refused.", ge=1)
@@ -119,17 +120,17 @@ class Limits(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     shared: Annotated[
         LimitList,
         Meta(
-            description="What all devices together may be sent, separated by semicolons, such as"
+            description="Limits for all devices together, separated by semicolons, such as"
             ' "5000000 bytes per day over mno; 100 messages per week of news".'
         ),
     ] = LimitList("")
     zone: Annotated[
-        str, Meta(description="Where the days of the shared limits begin, such as Europe/Oslo.")
+        str, Meta(description="Time zone of the shared limits' days, such as Europe/Oslo.")
     ] = "UTC"
     retained: Annotated[
         int,
         Meta(
-            description="Messages of one ranked topic that wait for one device; then the worst go.",
+            description="Messages of one ranked topic kept for one device; the lowest are dropped.",
             ge=1,
         ),
     ] = _limits.retained
@@ -137,11 +138,11 @@ class Limits(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         Duration, Meta(description="How long a device's session outlives its last connection.")
     ] = Duration(_limits.preserve)
     heartbeat: Annotated[
-        Duration, Meta(description="Silence after which a device asks whether we are there.")
+        Duration, Meta(description="Silence after which a device checks its connection.")
     ] = Duration(_limits.heartbeat)
 
     def core(self, ota: Ota) -> CoreLimits:
-        """As the gateway takes them."""
+        """Return the limits in the form that the gateway uses."""
         return CoreLimits(
             carried_attempts=ota.attempts,
             carried_patience=ota.patience,
@@ -165,7 +166,7 @@ class Limits(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Topics(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """What is sent ahead to devices that keep the best of a topic until it is read."""
+    """What is sent ahead to devices that keep the best messages of a topic until they are read."""
 
     policy: Annotated[
         str,
@@ -176,5 +177,5 @@ class Topics(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     ] = DEFAULT_POLICY
 
     def choice(self) -> PolicyChoice:
-        """As the gateway takes it."""
+        """Return the default policy in the form that the gateway uses."""
         return PolicyChoice(self.policy)

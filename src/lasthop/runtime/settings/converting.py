@@ -1,4 +1,5 @@
-"""Values as they are written become those of a section, or one line that says what is wrong."""
+"""Converts the values of settings, as they are written, into sections, or raises an error of one
+line."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ SomeSection = TypeVar("SomeSection", bound=msgspec.Struct)
 
 
 def converted(values: Values, kind: type[SomeSection], place: str) -> SomeSection:
-    """A section from its values. `place` goes before the name of a setting that is wrong."""
+    """Return a section made from its values. `place` is put before the name of a wrong setting in
+    the error."""
     try:
         return msgspec.convert(values, kind, strict=False, dec_hook=_decode)
     except msgspec.ValidationError as error:
@@ -30,7 +32,7 @@ def converted(values: Values, kind: type[SomeSection], place: str) -> SomeSectio
 def app_sections(
     sections: object, part: str, kind: type[SomeSection], origin: str
 ) -> dict[str, SomeSection]:
-    """The section of each app that has one in this part."""
+    """Return the sections of this part by app."""
     if not isinstance(sections, dict) or not all(isinstance(v, dict) for v in sections.values()):
         raise InvalidRequest(f"{origin}: {part} are sections: write [{part}.APP]")
     known = {field.encode_name for field in msgspec.structs.fields(kind)}
@@ -49,7 +51,8 @@ def app_sections(
 
 
 def _wanted(kind: Section, path: str, message: str) -> str:
-    """What should have been there, where we can say it better than the decoder."""
+    """Return what a setting expects, or an empty text where the decoder's message is clear
+    enough."""
     hint = _hint(kind, path)
     words = allowed_words(hint)
     if words:
@@ -63,7 +66,7 @@ def _wanted(kind: Section, path: str, message: str) -> str:
 
 
 def _hint(kind: Any, path: str) -> Any:
-    """The type of the setting at a path such as `http.listen` or `fixed[0]`."""
+    """Return the type of the setting at a path such as `http.listen` or `fixed[0]`."""
     for part in path.partition("[")[0].split(".") if path else ():
         fields = {field.encode_name: field.name for field in msgspec.structs.fields(kind)}
         kind = get_type_hints(kind, include_extras=True)[fields[part]]
@@ -71,7 +74,7 @@ def _hint(kind: Any, path: str) -> Any:
 
 
 def _examples(hint: Any) -> list[Any]:
-    """Of a setting, or of one of several values that it has."""
+    """Return the examples of a setting's type, or of its items if it is a list."""
     if get_origin(hint) is not Annotated:
         return []
     inner, *metas = get_args(hint)

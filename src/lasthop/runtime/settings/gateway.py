@@ -25,7 +25,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A gateway's settings. Times end in d, h, m, s or ms; sizes in B, KiB, MiB or GiB."""
 
     data: Annotated[
-        str, Meta(description="Directory of the store and the event log; made if missing.")
+        str, Meta(description="Directory of the store and the event log; created if missing.")
     ] = "lasthop-data"
     name: Annotated[
         str,
@@ -40,7 +40,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     ] = Durability.FULL
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
-        Meta(description='How much is said on standard error; "debug" has every event.'),
+        Meta(description='How much is logged to standard error; "debug" has every event.'),
     ] = "info"
     http: Http = msgspec.field(default_factory=Http)
     tcp: Tcp = msgspec.field(default_factory=Tcp)
@@ -60,16 +60,16 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     surrogates: dict[str, Surrogate] = {}
 
     def configured(self) -> dict[str, Behaviour]:
-        """How messages of each app behave for which nothing else was set."""
+        """Return the configured behaviour of each app."""
         return {app: behaviour.behaviour() for app, behaviour in self.behaviours.items()}
 
     def employments(self) -> dict[str, Employment]:
-        """The surrogates of all apps."""
+        """Return the surrogates of all apps, by app."""
         return {app: surrogate.employment(app) for app, surrogate in self.surrogates.items()}
 
     @property
     def open_house(self) -> bool:
-        """Whether anonymous publishers and devices are let in."""
+        """Whether publishers and devices without a credential are accepted."""
         private = self.http.listen.loopback and self.tcp.listen.loopback
         beep = self.beep_listen
         private = private and (beep is None or beep.loopback)
@@ -77,11 +77,11 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def beep_listen(self) -> ListenAddress | None:
-        """Where devices connect by BEEP, if they may."""
+        """The address at which devices connect by BEEP, or None."""
         return ListenAddress.parse(self.beep.listen) if self.beep.listen else None
 
     def initiators(self) -> PapSettings:
-        """As the PAP door takes them."""
+        """Return the settings of the PAP door."""
         pap = self.pap
         private = pap.notify_private == "always" or (
             pap.notify_private == "when-open" and self.open_house
@@ -94,7 +94,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         )
 
     def rest(self) -> RestSettings:
-        """As the REST door takes them."""
+        """Return the settings of the REST door."""
         quotas = self.quotas
         return RestSettings(
             open_house=self.open_house,
@@ -109,5 +109,5 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """The items of a list that is separated by commas."""
+    """Return the items of a comma-separated list, in lower case."""
     return tuple(item.strip().lower() for item in text.split(",") if item.strip())

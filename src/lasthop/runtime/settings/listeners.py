@@ -1,4 +1,4 @@
-"""Where devices and publishers connect, and with which certificate."""
+"""The settings of the listeners: addresses, limits and certificates."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Http(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     requests: Annotated[
         str,
         Meta(
-            description="Path at which devices connect that can use nothing but HTTP requests,"
+            description="Path at which devices connect that can only use HTTP requests,"
             " held or polling; empty turns it off.",
             pattern="^(/.*[^/])?$",
         ),
@@ -38,8 +38,8 @@ class Http(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     hold: Annotated[
         Duration,
         Meta(
-            description="How long a request of theirs waits for something to say: less than the"
-            " patience of the proxies on the way."
+            description="How long such a request is held until there is an answer: less than the"
+            " timeouts of the proxies on the way."
         ),
     ] = Duration(LONGEST_HOLD)
     drain: Annotated[
@@ -48,7 +48,7 @@ class Http(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     connections: Annotated[
         int,
         Meta(
-            description="Connections at a time, never more than the limit of open files has room"
+            description="Open connections, never more than the limit of open files has room"
             " for. Beyond them only /health, /ready, /metrics and administrators are answered.",
             ge=1,
         ),
@@ -56,8 +56,8 @@ class Http(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     connections_per_address: Annotated[
         int,
         Meta(
-            description="The same from one IPv4 address or /64 of IPv6, and at most half of all; 0"
-            " turns it off, as a proxy on another machine needs it. This machine's own are not"
+            description="Open connections per IPv4 address or /64 of IPv6, at most half of all; 0"
+            " turns it off, which a proxy on another machine needs. This machine's are not"
             " counted.",
             ge=0,
         ),
@@ -65,7 +65,7 @@ class Http(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Tcp(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Devices that connect by TCP."""
+    """The listener for devices that connect by TCP."""
 
     listen: Annotated[ListenAddress, Meta(description="Port 0 lets the system choose.")] = (
         DEFAULT_TCP
@@ -73,7 +73,7 @@ class Tcp(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Beep(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Devices that connect by BEEP."""
+    """The listener for devices that connect by BEEP."""
 
     listen: Annotated[
         str,
@@ -82,7 +82,8 @@ class Beep(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Seqpacket(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Devices on the same machine, or nearby, over sockets that keep boundaries."""
+    """The listeners for devices on the same machine or nearby, over sockets that keep message
+    boundaries."""
 
     path: Annotated[str, Meta(description="Path of a Unix socket; empty turns it off.")] = ""
     psm: Annotated[
@@ -97,18 +98,18 @@ class Seqpacket(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Tls(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Certificate and key for all listeners; without them they speak plain HTTP and TCP."""
+    """Certificate and key for all listeners; without them they use plain HTTP and TCP."""
 
     cert: Annotated[str, Meta(description="PEM file with the certificate and its chain.")] = ""
     key: Annotated[str, Meta(description="PEM file with the private key.")] = ""
     required: Annotated[
         bool,
-        Meta(description="Do not start without a certificate: nothing is ever said in the clear."),
+        Meta(description="Do not start without a certificate: nothing is ever sent unencrypted."),
     ] = False
     client_ca: Annotated[
         str,
         Meta(
-            description="PEM file with the authorities of client certificates, by whose subjects"
-            " callers over HTTP are known; empty asks for none."
+            description="PEM file with the authorities of client certificates, whose subjects"
+            " identify callers over HTTP; empty asks for none."
         ),
     ] = ""

@@ -1,4 +1,4 @@
-"""What settings are called, in files and in variables, and what was probably meant."""
+"""The names of settings in files and variables, and suggestions for wrong ones."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Section: TypeAlias = type[msgspec.Struct]
 
 
 def is_section(hint: object) -> bool:
-    """Whether a field of the settings is a part with settings of its own."""
+    """Whether a field of the settings is a section with settings of its own."""
     return isinstance(hint, type) and issubclass(hint, msgspec.Struct)
 
 
 def names(of: Section = Settings, prefix: str = "") -> Iterator[str]:
-    """Every setting's dotted name, in order; those of apps are none of them."""
+    """Yield every setting's dotted name, in order, without the settings of apps."""
     for name, hint in get_type_hints(of).items():
         if is_section(hint):
             yield from names(hint, f"{prefix}{name}.")
@@ -33,7 +33,7 @@ def names(of: Section = Settings, prefix: str = "") -> Iterator[str]:
 
 
 def is_list(name: str) -> bool:
-    """Whether a setting has several values."""
+    """Whether a setting is a list of values."""
     hint: Any = Settings
     for part in name.split("."):
         hint = get_type_hints(hint)[part]
@@ -50,14 +50,14 @@ def variable(name: str) -> str:
 
 
 def described(hint: object) -> Meta:
-    """What a setting says of itself."""
+    """Return the description of a setting from its type."""
     (meta,) = (found for found in get_args(hint) if isinstance(found, Meta))
     return meta
 
 
 def allowed_words(hint: Any) -> tuple[str, ...]:
-    """The words that a value of this type, or each of several, may be; none when it need not be
-    one of a few."""
+    """Return the words that a value of this type, or each item of a list, may be; empty if any text
+    is allowed."""
     if get_origin(hint) is Annotated:
         words = (described(hint).extra or {}).get("words")
         if words is not None:
@@ -71,10 +71,10 @@ def allowed_words(hint: Any) -> tuple[str, ...]:
 
 
 def guess(name: str, known: set[str] | Mapping[str, str]) -> str:
-    """A question for somebody who wrote `name`, if there is something like it."""
+    """Return a suggestion to append to an error about an unknown `name`, or an empty text."""
     close = get_close_matches(name, known, n=1, cutoff=0.5)
     if not close:
-        # A right name in the wrong section, or in none.
+        # The name may be right, but in the wrong section or in none.
         last = name.rpartition(".")[2]
         close = [other for other in sorted(known) if other.rpartition(".")[2] == last]
     return f"; did you mean {close[0]}?" if close else ""

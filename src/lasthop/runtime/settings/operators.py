@@ -1,4 +1,4 @@
-"""What operators watch a gateway with, and what they add to it."""
+"""The settings for operators: traces and plugins."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Traces(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     endpoint: Annotated[
         str,
         Meta(
-            description="Where they are posted to by OTLP over HTTP, such as"
+            description="URL to which traces are sent by OTLP over HTTP, such as"
             " http://localhost:4318/v1/traces; empty turns them off.",
             pattern=r"^(https?://[^\s/]+(/\S*)?)?$",
             examples=["http://localhost:4318/v1/traces"],
@@ -25,7 +25,7 @@ class Traces(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     headers: Annotated[
         str,
         Meta(
-            description='What these requests also carry, such as "authorization=Bearer x",'
+            description='Further headers of these requests, such as "authorization=Bearer x",'
             " separated by commas.",
             pattern=r"^(\s*[A-Za-z0-9-]+\s*=[^,\r\n]*(,|$))*$",
             examples=["authorization=Bearer x,tenant=y"],
@@ -34,7 +34,7 @@ class Traces(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     sample: Annotated[
         float,
         Meta(
-            description="The share of messages that are traced, of those that come in no trace.",
+            description="The share of messages that are traced, of those without a trace.",
             ge=0,
             le=1,
         ),
@@ -45,13 +45,13 @@ class Traces(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def sent_headers(self) -> Headers:
-        """The headers, one by one."""
+        """The headers of requests to the collector, as pairs."""
         pairs = (pair.partition("=") for pair in self.headers.split(",") if pair.strip())
         return tuple((name.strip(), value.strip()) for name, _, value in pairs)
 
 
 class Plugins(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """What installed packages add. Nothing of theirs is loaded that is not named here."""
+    """Plugins from installed packages. Nothing is loaded that is not named here."""
 
     policies: Annotated[
         tuple[str, ...],

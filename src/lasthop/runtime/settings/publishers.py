@@ -1,4 +1,4 @@
-"""Who may come in, how much they may publish, and how push initiators hear of outcomes."""
+"""The settings for publishers: access, quotas, and how outcomes are reported to push initiators."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _rest = RestSettings()
 
 
 class Pap(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """The door for push initiators that speak PAP, and how they hear of outcomes."""
+    """The door for push initiators that use PAP, and how outcomes are reported to them."""
 
     path: Annotated[
-        str, Meta(description="Where they POST to; empty turns it off.", pattern="^(/.*)?$")
+        str, Meta(description="Path of PAP requests; empty turns it off.", pattern="^(/.*)?$")
     ] = "/pap"
     gateways: Annotated[
         str,
         Meta(
             description="Names of this gateway in client addresses (after the @), separated by"
-            " commas; empty: any name will do."
+            " commas; empty: any name is accepted."
         ),
     ] = ""
     notify_hosts: Annotated[
@@ -39,42 +39,45 @@ class Pap(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         Literal["when-open", "always", "never"],
         Meta(
             description="Whether outcomes are reported to this machine and to private networks:"
-            ' "when-open" while everyone is let in without a credential.'
+            ' "when-open" while no credentials are needed.'
         ),
     ] = "when-open"
-    notify_for: Annotated[Duration, Meta(description="How long we try to report an outcome.")] = (
-        Duration(_patience.give_up_after)
-    )
+    notify_for: Annotated[
+        Duration, Meta(description="How long the gateway tries to report an outcome.")
+    ] = Duration(_patience.give_up_after)
     response_wait: Annotated[
         Duration,
         Meta(description="How long a report waits for the device's answer, where one is wanted."),
     ] = Duration(_patience.response_wait)
 
     def patience(self) -> NotificationPatience:
-        """As the gateway takes it."""
+        """Return the times for reporting outcomes in the form that the gateway uses."""
         return NotificationPatience(give_up_after=self.notify_for, response_wait=self.response_wait)
 
 
 class Access(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Who may come in without a credential."""
+    """Access without a credential."""
 
     anonymous: Annotated[
         Literal["loopback", "never"],
         Meta(
-            description='"loopback" lets everyone in as long as every listener is bound to this'
-            ' machine alone; "never" always asks for a credential.'
+            description='"loopback" needs no credentials as long as every listener is bound to this'
+            ' machine alone; "never" always needs a credential.'
         ),
     ] = "loopback"
 
 
 class Quotas(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """What one credential may publish; beyond it the answer is 429 and when to come back."""
+    """The rate at which one credential may publish; beyond it requests are refused with 429 and
+    Retry-After."""
 
-    messages_per_second: Annotated[int, Meta(description="In the long run.", ge=1)] = (
-        _rest.messages.per_second
+    messages_per_second: Annotated[
+        int, Meta(description="Messages per second in the long run.", ge=1)
+    ] = _rest.messages.per_second
+    messages_burst: Annotated[int, Meta(description="Messages at once.", ge=1)] = (
+        _rest.messages.burst
     )
-    messages_burst: Annotated[int, Meta(description="At once.", ge=1)] = _rest.messages.burst
-    bytes_per_second: Annotated[Size, Meta(description="In the long run.")] = Size(
+    bytes_per_second: Annotated[Size, Meta(description="Bytes per second in the long run.")] = Size(
         _rest.bytes.per_second
     )
-    bytes_burst: Annotated[Size, Meta(description="At once.")] = Size(_rest.bytes.burst)
+    bytes_burst: Annotated[Size, Meta(description="Bytes at once.")] = Size(_rest.bytes.burst)

@@ -1,4 +1,4 @@
-"""Settings are read from a file, then from variables, then from options; the last one holds."""
+"""Reads the settings from a file, then from variables, then from options; the last one wins."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from lasthop.runtime.settings.naming import PREFIX, guess, is_list, names, varia
 from lasthop.runtime.units import Size
 
 CLIENT_VARIABLES = frozenset({"LASTHOP_CONFIG", "LASTHOP_URL", "LASTHOP_TOKEN", "LASTHOP_APP"})
-"""Read by commands, and no settings of the gateway."""
+"""Variables that are read by commands and are not settings of the gateway."""
 
 _KUBERNETES = re.compile(r"LASTHOP_(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT(_.*)?)")
-"""What Kubernetes adds to every pod beside a service named `lasthop`: not meant for us."""
+"""The variables that Kubernetes adds to every pod beside a service named `lasthop`; they are
+ignored."""
 
 
 def load(
@@ -46,7 +47,7 @@ def load(
 
 
 def nested(values: Mapping[str, object]) -> Values:
-    """Values by dotted names become sections."""
+    """Return sections made from values by dotted names."""
     sections: Values = {}
     for name, value in values.items():
         *outer, last = name.split(".")
@@ -58,7 +59,7 @@ def nested(values: Mapping[str, object]) -> Values:
 
 
 def _refuse_contradictions(settings: Settings) -> None:
-    """What each setting allows for itself, and others do not."""
+    """Raise `InvalidRequest` for settings that are valid alone but not together."""
     tls = settings.tls
     if bool(tls.cert) != bool(tls.key):
         raise InvalidRequest("tls.cert and tls.key are needed together")
@@ -123,7 +124,7 @@ def _merged(settings: Settings, values: Values, origin: str) -> Settings:
 
 
 def _overlaid(settings: Settings, values: Values) -> Values:
-    """Values for every setting that no app has of its own: those given, else those in force."""
+    """Return a value for every setting but those of apps: the given one, else the present one."""
     merged: Values = {}
     for name in Settings.__struct_fields__:
         current, new = getattr(settings, name), values.get(name, {})

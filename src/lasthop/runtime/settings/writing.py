@@ -1,4 +1,4 @@
-"""Settings as the commented TOML file that they could have been read from, or as plain values."""
+"""Writes the settings as a commented TOML file, or as plain values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SPECIMENS: Mapping[str, msgspec.Struct] = {
     "behaviours": AppBehaviour(),
     "surrogates": Surrogate(place="package.module:Class"),
 }
-"""Of each part that apps have, a section with the defaults."""
+"""An example section with the defaults for each part that apps have."""
 
 _HEAD = """\
 # Settings of a lasthop gateway, with their defaults: `lasthop up --config FILE`.
@@ -31,7 +31,7 @@ _HEAD = """\
 
 
 def render(settings: Settings) -> str:
-    """The file. Reading it gives the same settings back."""
+    """Return the settings as a TOML file with comments; reading it gives the same settings."""
     hints = get_type_hints(Settings, include_extras=True)
     lines = [_HEAD.format(variable=variable("http.listen"))]
     for name, hint in hints.items():
@@ -49,7 +49,7 @@ def render(settings: Settings) -> str:
 
 
 def values(settings: Settings) -> Values:
-    """Settings as plain values, as they are written."""
+    """Return the settings as plain values, in sections, in the form in which a file has them."""
     plain: Values = {}
     for name in names():
         value: Any = settings
@@ -65,7 +65,7 @@ def values(settings: Settings) -> Values:
 
 
 def toml_value(value: object) -> str:
-    """A setting's value as TOML has it."""
+    """Return a setting's value in TOML."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, tuple):
@@ -74,7 +74,8 @@ def toml_value(value: object) -> str:
 
 
 def _of_apps(part: str, sections: dict[str, msgspec.Struct]) -> list[str]:
-    """A section for every app that has one; as an example only, where none has."""
+    """Return the lines of a section for every app that has one, or a commented example if none
+    has."""
     kind = PER_APP[part]
     hints = get_type_hints(kind, include_extras=True)
     lines: list[str] = []
@@ -97,7 +98,7 @@ def _setting(name: str, hint: object, value: object) -> list[str]:
         about += f" {'Some' if isinstance(value, tuple) else 'One'} of {', '.join(allowed)}."
     line = f"{name.rpartition('.')[2]} = "
     if value is None:
-        # There is no way to write that nothing is set: an example is there to be uncommented.
+        # TOML cannot write that nothing is set, so show an example that can be uncommented.
         return [*_comment(about), f"# {line}{toml_value((meta.examples or [''])[0])}", ""]
     return [*_comment(about), line + toml_value(value), ""]
 

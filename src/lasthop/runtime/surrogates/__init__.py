@@ -1,1 +1,1 @@
-"""The worker processes of apps that have a surrogate, and those who look after them."""
+"""The worker processes of apps that have a surrogate, and their supervisors."""

@@ -1,4 +1,4 @@
-"""What an app's surrogate is, and what it may take up."""
+"""How an app's surrogate is started, and the limits on what it may use."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from lasthop.core.surrogates.waiting import SurrogateTerms
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How to start the worker of an app."""
+    """How to start the worker process of an app."""
 
     app: str
     place: str
-    """package.module:Class"""
+    """The surrogate's class, as package.module:Class."""
     memory: int
-    """Bytes of address space."""
+    """The limit on the worker's address space, in bytes."""
     path: str = ""
-    """Where modules are looked for first."""
+    """The directory in which modules are looked for first; empty for none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Duty:
-    """What an app's surrogate is, and what it may take."""
+    """An app's surrogate and its limits, for the supervisor."""
 
     launch: Launch
     seconds: float
-    """For one input."""
+    """The time limit for one input, in seconds."""
     state: int
-    """Bytes."""
+    """The limit on the surrogate's state, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Employment:
-    """An app's surrogate: what the gateway has to know of it, and what its foreman has."""
+    """An app's surrogate: the terms for the gateway, and the duty for the worker's supervisor."""
 
     terms: SurrogateTerms
     duty: Duty

@@ -1,4 +1,5 @@
-"""One worker process: started, spoken to, and ended with everything that it has started itself."""
+"""One worker process of a surrogate: started, sent work, and ended with all processes that it has
+started."""
 
 from __future__ import annotations
 
@@ -28,13 +29,14 @@ from lasthop.surrogate.frames import (
 )
 
 LOAD_SECONDS = 30.0
-"""For importing what an app needs; some libraries take seconds on a busy machine."""
+"""Seconds for importing an app's modules; some libraries take seconds on a busy machine."""
 
 HANGING_UP = 1.0
-"""Seconds between the last word of a worker and its end."""
+"""Seconds between the end of a worker's connection and the end of the process."""
 
 LINES_PER_SECOND = 20
-"""Of what a worker prints; the rest is counted. Its output must not fill the gateway's log."""
+"""The most lines per second of a worker's output that are logged. The output must not fill the
+gateway's log."""
 
 MAX_LINE = 1000
 
@@ -42,15 +44,16 @@ log = structlog.get_logger()
 
 
 class CannotStart(Exception):
-    """The worker is of no use: the class cannot be loaded, or takes for ever."""
+    """The worker cannot be used: its class cannot be loaded, or not in time."""
 
 
 class WorkerEnded(Exception):
-    """The worker has ended before it did what it was asked."""
+    """The worker process has ended before it did what it was asked."""
 
 
 class WorkerProcess:
-    """A running worker. `reported` hears what it says about its work, `ended` that it is gone."""
+    """A running worker process. `reported` is called with its reports, `ended` with the reason when
+    it has ended."""
 
     def __init__(
         self, process: asyncio.subprocess.Process, launch: Launch, line: socket.socket
@@ -62,15 +65,15 @@ class WorkerProcess:
         self._answers: asyncio.Queue[Report | None] = asyncio.Queue()
         self._tasks: list[asyncio.Task[None]] = []
         self.serving = False
-        """Whether it is at its desk."""
+        """Whether the worker has started its surrogate and accepts work."""
         self.reported: Callable[[Report], None] = lambda report: None
         self.ended: Callable[[str], None] = lambda how: None
         self.gone: str | None = None
-        """How it ended, once it has."""
+        """The reason why the worker ended; None while it runs."""
 
     @classmethod
     async def start(cls, launch: Launch) -> WorkerProcess:
-        """Start one and let it load its class; raises `CannotStart` or `WorkerEnded`."""
+        """Start a worker and let it load its class; raise `CannotStart` or `WorkerEnded`."""
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         try:
@@ -112,7 +115,7 @@ class WorkerProcess:
         return self._process.pid
 
     async def begin(self, entries: dict[str, bytes], limit: int) -> None:
-        """Let the surrogate start from this state; raises `CannotStart` or `WorkerEnded`."""
+        """Start the surrogate from this state; raise `CannotStart` or `WorkerEnded`."""
         self.serving = False
         self.send(Begin(entries, limit))
         try:
@@ -123,17 +126,17 @@ class WorkerProcess:
         self.serving = True
 
     def send(self, order: Order) -> None:
-        """Tell it something."""
+        """Send an order to the worker."""
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(frame(order))
 
     def kill(self) -> None:
-        """End it at once, with all that it has started."""
+        """Kill the worker at once, with all processes that it has started."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
     async def end(self) -> None:
-        """End it, and wait until it is gone."""
+        """Kill the worker, and wait until its process has ended."""
         self.ended = lambda how: None
         self.kill()
         if self._transport is not None:
@@ -158,7 +161,7 @@ class WorkerProcess:
             raise WorkerEnded(self.gone or "it broke the protocol")
 
     def took(self, data: bytes) -> None:
-        """It has said something whole."""
+        """Handle one complete report of the worker."""
         try:
             report = decode_report(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -170,7 +173,7 @@ class WorkerProcess:
             self._answers.put_nowait(report)
 
     def broke(self, how: str) -> None:
-        """It does what no worker does, or does not speak any more."""
+        """End the worker after it violated the protocol or closed its connection."""
         if self.gone is None:
             self.gone = how
             self._answers.put_nowait(None)
@@ -179,11 +182,11 @@ class WorkerProcess:
 
     async def _watch(self) -> None:
         code = await self._process.wait()
-        self.kill()  # What it has started goes with it.
+        self.kill()  # Also kills the processes that it has started.
         self.broke(f"killed by signal {-code}" if code < 0 else f"ended with code {code}")
 
     async def _listen(self) -> None:
-        """Put what it prints into the log, as far as anybody would want to read it."""
+        """Log what the worker prints, up to a limit of lines and length."""
         output = self._process.stdout
         assert output is not None
         loop = asyncio.get_running_loop()
@@ -203,7 +206,7 @@ class WorkerProcess:
 
 
 class _Line(asyncio.Protocol):
-    """Hands on what comes from a worker."""
+    """Passes the reports of a worker on, one by one."""
 
     def __init__(self, worker: WorkerProcess) -> None:
         self._worker = worker
@@ -217,11 +220,11 @@ class _Line(asyncio.Protocol):
             self._worker.broke(str(error))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        # Its end tells more; but who only hung up has to go as well.
+        # The exit code of the process tells more, so wait for it; a worker that only closed its
+        # connection is killed.
         asyncio.get_running_loop().call_later(HANGING_UP, self._worker.kill)
 
 
 def _environment() -> dict[str, str]:
-    """The gateway's own, without its settings: they may hold secrets, and are none of the app's
-    business."""
+    """Return the gateway's environment without its settings, which may contain secrets."""
     return {name: value for name, value in os.environ.items() if not name.startswith("LASTHOP_")}

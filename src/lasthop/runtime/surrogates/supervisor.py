@@ -1,5 +1,5 @@
-"""Looks after one app's worker: starts it, gives it what the gateway asks, and replaces it when it
-dies, hangs, or new code is to take over."""
+"""Supervises one app's worker: starts it, gives it the gateway's inputs, and replaces it when it
+dies, hangs, or new code is loaded."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ from lasthop.surrogate.mail import Verdict
 
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 5.0
-"""Seconds before a worker that died is started again: doubled each time, and forgotten after an
-input that went well."""
+"""Seconds before a worker that died is started again: doubled each time, and reset after a
+successful input."""
 
 MOST_STARTS = 3
-"""In a row that come to nothing; then somebody has to see to it."""
+"""The most failed starts in a row; then an administrator has to act."""
 
 log = structlog.get_logger()
 
 
 class ConsultGateway(Protocol):
-    """The gateway, for those who ask surrogates on its behalf."""
+    """The gateway, as the supervisors of surrogates use it."""
 
     def consulted(self, app: str, number: int, verdict: Verdict) -> str | None:
-        """Hand a verdict in; a reason comes back when it cannot be followed."""
+        """Apply a surrogate's verdict; return the reason if the verdict is refused, else None."""
         ...
 
     def consult_failed(self, app: str, number: int, reason: str, *, hopeless: bool) -> None:
-        """Nothing came of an input, nor of those that were given with it and not answered."""
+        """Report that an input failed, and with it the unanswered inputs after it."""
         ...
 
     def surrogate_state(self, app: str) -> dict[str, bytes]:
-        """What the app's surrogate remembers, as it counts."""
+        """Return the committed state of the app's surrogate."""
         ...
 
 
 class WorkerSupervisor:
-    """Keeps one worker at work."""
+    """Keeps one app's worker running, and gives it one consultation at a time."""
 
     def __init__(self, duty: Duty, gateway: ConsultGateway, clock: Callable[[], float]) -> None:
         self._duty = duty
@@ -56,29 +56,29 @@ class WorkerSupervisor:
         self._given: Consult | None = None
         self._at = 0
         self._outdated = False
-        """The worker's state is not the one that counts."""
+        """Whether the worker's state differs from the committed one."""
         self._busy = False
-        """The worker has been given what is in `_given`."""
+        """Whether the worker has been given what is in `_given`."""
         self._deadline: asyncio.TimerHandle | None = None
         self._pause = FIRST_PAUSE
         self._task: asyncio.Task[None] | None = None
         self._woken = asyncio.Event()
         self._hung: str | None = None
-        """Why the worker is being ended, until it is gone."""
+        """The reason why the worker is being killed, until it has ended."""
         self._reloading = asyncio.Lock()
         self._failed_starts = 0
         self.broken: str | None = None
-        """Why there is no worker and will be none before the next reload."""
+        """The reason why there is no worker before the next reload; None while there can be one."""
         self.loaded_at: float | None = None
         self.restarts = 0
         self.last_failure = ""
 
     def start(self) -> None:
-        """Begin; the worker is there soon."""
+        """Start the supervisor, which then starts the worker."""
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def stop(self) -> None:
-        """End the worker. What it was given is given again another time."""
+        """End the worker. The gateway gives its unfinished input again after the next start."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -90,27 +90,27 @@ class WorkerSupervisor:
 
     @property
     def state(self) -> Literal["starting", "ready", "broken"]:
-        """In a word."""
+        """The state of the surrogate, as administrators see it."""
         if self.broken is not None:
             return "broken"
         return "ready" if self._worker or self._successor else "starting"
 
     @property
     def pid(self) -> int | None:
-        """The worker's, while there is one."""
+        """The worker's process id, or None."""
         return None if self._worker is None else self._worker.pid
 
     def consult(self, consult: Consult) -> None:
-        """The gateway asks; one such question is open at a time."""
+        """Give the worker what the gateway asks; one such question is open at a time."""
         self._given, self._at, self._busy = consult, 0, False
         if self._fit:
-            self._give()  # At once, and not when the loop comes round: somebody waits.
+            self._give()  # Not in the next turn of the loop, because a message waits.
         else:
             self._woken.set()
 
     @property
     def _fit(self) -> bool:
-        """Whether there is a worker that can be given something now."""
+        """Whether there is a worker that accepts work now."""
         worker = self._worker
         if worker is None or worker.gone is not None or not worker.serving:
             return False
@@ -128,8 +128,8 @@ class WorkerSupervisor:
         self._watch()
 
     async def reload(self) -> None:
-        """Load the class anew; new code takes over between two inputs. If it cannot be loaded the
-        old stays, and `Conflict` says why."""
+        """Load the class again; new code takes over between two inputs. If the class cannot be
+        loaded, the old worker stays, and `Conflict` says why."""
         async with self._reloading:
             try:
                 worker = await WorkerProcess.start(self._duty.launch)
@@ -147,7 +147,7 @@ class WorkerSupervisor:
             self._woken.set()
 
     async def _run(self) -> None:
-        """Whenever something has changed, do what is to be done about it."""
+        """Check the worker whenever something has changed, and do what is due."""
         while True:
             try:
                 await self._look()
@@ -203,13 +203,13 @@ class WorkerSupervisor:
         assert successor is not None
         old = self._worker
         self._employ(successor)
-        self._outdated = True  # The old one may have worked since this one was started.
+        self._outdated = True  # The state may have changed since this worker was started.
         if old is not None:
             await old.end()
         log.info("surrogate reloaded", app=self._app, pid=successor.pid)
 
     def _reported(self, report: Report) -> None:
-        """The worker speaks of what it was given."""
+        """Handle the worker's report on the input that it was given."""
         given = self._given
         if given is None or not self._busy or not isinstance(report, Done | InputFailed):
             return
@@ -238,7 +238,7 @@ class WorkerSupervisor:
         self._woken.set()
 
     def _give_back(self, reason: str, *, hopeless: bool = False) -> None:
-        """Say that nothing came of the input at hand."""
+        """Tell the gateway that the present input failed."""
         given, at = self._given, self._at
         self._rest()
         if given is not None:
@@ -255,7 +255,7 @@ class WorkerSupervisor:
             self._deadline = None
 
     def _watch(self) -> None:
-        """An input has begun: it has so long."""
+        """Start the timer for an input that has begun."""
         if self._deadline is not None:
             self._deadline.cancel()
         loop = asyncio.get_running_loop()
@@ -266,13 +266,13 @@ class WorkerSupervisor:
         self._end(f"it took longer than {self._duty.seconds:g} s")
 
     def _end(self, why: str) -> None:
-        """End the worker, for this reason."""
+        """Kill the worker, for this reason."""
         if self._worker is not None:
             self._hung = why
             self._worker.kill()
 
     async def _lost(self, how: str) -> None:
-        """The worker is gone: what it was at has failed, and another one comes after a pause."""
+        """Fail the input of a worker that has ended, and start another worker after a pause."""
         how, self._hung = self._hung or how, None
         worker, self._worker = self._worker, None
         self.restarts += 1
@@ -286,7 +286,7 @@ class WorkerSupervisor:
         self._woken.set()
 
     async def _cannot(self, why: str) -> None:
-        """There will be no worker before somebody has seen to it."""
+        """Mark the surrogate as broken until an administrator reloads it."""
         self.broken = why
         log.error("surrogate cannot be loaded", app=self._app, reason=why)
         worker, self._worker = self._worker, None

@@ -1,4 +1,5 @@
-"""All surrogates of a gateway: whom the gateway asks, and what administrators see and reload."""
+"""All surrogates of a gateway: asked by the gateway, shown to administrators and reloaded by
+them."""
 
 from __future__ import annotations
 
@@ -21,39 +22,39 @@ log = structlog.get_logger()
 
 
 class SurrogateWorkers:
-    """The foremen of all apps that have a surrogate."""
+    """The supervisors of all apps that have a surrogate."""
 
     def __init__(self, employments: Mapping[str, Employment]) -> None:
         self._employments = employments
-        self._foremen: dict[str, WorkerSupervisor] = {}
+        self._supervisors: dict[str, WorkerSupervisor] = {}
         self._engine: Engine | None = None
 
     @property
     def terms(self) -> dict[str, SurrogateTerms]:
-        """As the gateway takes them."""
+        """The terms of all surrogates, by app, for the gateway."""
         return {app: employment.terms for app, employment in self._employments.items()}
 
     def open(self, engine: Engine, clock: Clock) -> None:
         """Start the workers. What the gateway asks meanwhile waits for them."""
         self._engine = engine
         for app, employment in self._employments.items():
-            self._foremen[app] = WorkerSupervisor(employment.duty, engine, clock.now)
-            self._foremen[app].start()
+            self._supervisors[app] = WorkerSupervisor(employment.duty, engine, clock.now)
+            self._supervisors[app].start()
 
     async def close(self) -> None:
-        """End all workers."""
-        await asyncio.gather(*(supervisor.stop() for supervisor in self._foremen.values()))
+        """End the workers of all apps."""
+        await asyncio.gather(*(supervisor.stop() for supervisor in self._supervisors.values()))
 
     def consult(self, consult: Consult) -> None:
-        """The gateway asks a surrogate."""
-        self._foremen[consult.app].consult(consult)
+        """Pass a question of the gateway to the app's surrogate."""
+        self._supervisors[consult.app].consult(consult)
 
     def status(self) -> list[SurrogateInfo]:
-        """All surrogates as they are."""
-        return [self.of(app) for app in sorted(self._foremen)]
+        """Return the state of every surrogate."""
+        return [self.of(app) for app in sorted(self._supervisors)]
 
     def of(self, app: str) -> SurrogateInfo:
-        """One surrogate as it is."""
+        """Return the state of an app's surrogate; raise `NotFound` if the app has none."""
         supervisor = self._supervisor(app)
         engine = self._engine
         assert engine is not None
@@ -75,20 +76,22 @@ class SurrogateWorkers:
         )
 
     async def reload(self, app: str) -> SurrogateInfo:
-        """Load an app's surrogate anew; raises `Conflict` when it cannot be, and the old stays."""
+        """Load an app's surrogate again; raise `Conflict` if it cannot be loaded, and keep the old
+        one."""
         await self._supervisor(app).reload()
         return self.of(app)
 
     async def reload_all(self) -> None:
-        """Load every surrogate anew, as far as they can be."""
-        for app in self._foremen:
+        """Load every surrogate again; one that cannot be loaded is logged, and the old one
+        stays."""
+        for app in self._supervisors:
             try:
                 await self.reload(app)
             except Conflict as error:
                 log.error("surrogate not reloaded", app=app, reason=error.detail)
 
     def _supervisor(self, app: str) -> WorkerSupervisor:
-        supervisor = self._foremen.get(app)
+        supervisor = self._supervisors.get(app)
         if supervisor is None:
             raise NotFound("this app has no surrogate", app=app)
         return supervisor
