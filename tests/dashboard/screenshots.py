@@ -68,7 +68,7 @@ async def pictures(gateway: GatewayProcess, page: Page, fleet: Fleet) -> None:
     await page.get_by_text("Push number 1").wait_for()
     name = await page.locator("#name").inner_text()
     await fleet.publish(device=name, title="A question", body="Are you there?", reply_within="5m")
-    await page.get_by_label("Somebody waits for an answer").fill("I am.")
+    await page.get_by_label("The sender waits for an answer").fill("I am.")
     await page.screenshot(path=OUT / "device-page.png")
     await page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
     await page.goto(home)

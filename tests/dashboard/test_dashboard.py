@@ -103,7 +103,7 @@ async def look(page: Page, fleet: Fleet, path: str) -> None:
 
 async def test_throughput_and_latency_are_live(page: Page, busy: Fleet) -> None:
     await look(page, busy, "")
-    accepted = page.locator("dt", has_text="accepted a second").locator("+ dd")
+    accepted = page.locator("dt", has_text="accepted per second").locator("+ dd")
     await expect(accepted).to_have_text("0")
     publishing = asyncio.create_task(busy.publish(40, topic="news"))
     await expect(accepted).not_to_have_text("0")
@@ -147,7 +147,7 @@ async def test_a_message_tells_its_story_as_a_picture(page: Page, busy: Fleet) -
     drawing = page.get_by_role("img", name=re.compile("accepted: .*delivered over wifi"))
     await expect(drawing.locator("circle")).to_have_count(5)
     await expect(drawing).to_contain_text("wifi has the lowest cost")
-    await page.get_by_text("The same as a table").click()
+    await page.get_by_text("Show as a table").click()
     await expect(page.get_by_role("cell", name="the application has had it")).to_be_visible()
 
 
@@ -155,7 +155,9 @@ async def test_topics_show_subscribers_and_the_ranks_of_what_waits(page: Page, b
     await look(page, busy, "topics")
     await expect(page.get_by_role("row", name=re.compile("news"))).to_contain_text("What happens")
     await page.get_by_role("link", name="offers").click()
-    await expect(page.get_by_role("img", name=re.compile("Ranks of 48 messages"))).to_be_visible()
+    await expect(
+        page.get_by_role("img", name=re.compile("Ranks of 48 undelivered"))
+    ).to_be_visible()
     assert await page.locator("svg rect.fa").count() > 5
     await expect(page.get_by_role("row", name=re.compile("door-sensor"))).to_contain_text("unified")
 
@@ -201,7 +203,7 @@ async def test_surrogates_show_how_they_are_and_are_loaded_anew(
     card = page.locator("section.card").filter(has_text="photos")
     await expect(card.get_by_text("ready")).to_be_visible()
     await expect(card.get_by_role("row", name=re.compile("dropped"))).to_contain_text("1")
-    await expect(card.get_by_role("meter", name=re.compile("Waiting for it"))).to_be_visible()
+    await expect(card.get_by_role("meter", name=re.compile("Waiting messages"))).to_be_visible()
     worker = card.locator("dt", has_text="worker").locator("+ dd")
     before = await worker.inner_text()
 
@@ -209,14 +211,14 @@ async def test_surrogates_show_how_they_are_and_are_loaded_anew(
         now = busy.gateway.get_json("/v1/surrogates/photos")["pid"]
         return now is not None and str(now) != before
 
-    await page.get_by_role("button", name="Load it anew").click()
-    await expect(card.get_by_text("It was loaded anew.")).to_be_visible()
+    await page.get_by_role("button", name="Reload").click()
+    await expect(card.get_by_text("The surrogate was reloaded.")).to_be_visible()
     await asyncio.to_thread(eventually, another_works, "another worker has taken over")
     await page.reload()
     await expect(worker).to_have_text(re.compile(r"^\d+$"))
     await expect(worker).not_to_have_text(before)
     await asyncio.to_thread(doorkeeper.write_text, "this is no Python")
-    await page.get_by_role("button", name="Load it anew").click()
+    await page.get_by_role("button", name="Reload").click()
     await expect(card.get_by_role("alert")).to_contain_text("SyntaxError")
     await asyncio.to_thread(doorkeeper.write_text, SURROGATE)
     await page.close()
@@ -260,7 +262,7 @@ async def test_publish_and_follow_with_nothing_but_a_keyboard(page: Page, busy: 
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("status").nth(1)).to_contain_text("delivered 1")
     assert "No mouse was used." in busy.heard
-    await page.get_by_role("link", name="Its story").focus()
+    await page.get_by_role("link", name="Its history").focus()
     await page.keyboard.press("Enter")
     await expect(page.locator("h1")).to_contain_text("Message")
 
@@ -275,7 +277,7 @@ async def test_ask_a_device_something(page: Page, busy: Fleet) -> None:
 async def test_a_message_is_cancelled_and_another_replaced(page: Page, busy: Fleet) -> None:
     first = await busy.publish(device="dave-laptop", body="one")
     await look(page, busy, f"message/{first}")
-    await page.get_by_role("button", name="Cancel it where").click()
+    await page.get_by_role("button", name="Cancel the deliveries").click()
     await expect(page.get_by_text("1 deliveries cancelled; for 0 it was too late.")).to_be_visible()
     second = await busy.publish(device="dave-laptop", body="two")
     await look(page, busy, "send")
@@ -286,7 +288,7 @@ async def test_a_message_is_cancelled_and_another_replaced(page: Page, busy: Fle
     await page.get_by_label("Message id").fill(busy.story)
     await page.get_by_label("New text").fill("")
     await look(page, busy, f"message/{busy.story}")
-    await expect(page.get_by_text("nothing can be taken back or replaced")).to_be_visible()
+    await expect(page.get_by_text("nothing can be cancelled or replaced")).to_be_visible()
 
 
 async def test_a_mistake_is_said_where_it_was_made(browser: Browser, busy: Fleet) -> None:
@@ -331,8 +333,8 @@ async def test_tables_and_policies_are_drawn_from_what_the_pipeline_left(
     version = PolicyStore(data / "policies").publish(Policies(FORMAT, "draft", lineage))
     await look(page, busy, "pipeline")
     await expect(page.locator("dt", has_text="deliveries").locator("+ dd")).to_have_text("1,234")
-    await expect(page.get_by_role("img", name="Deliveries by day and end")).to_be_visible()
-    for heading in ("How long they took", "When people read", "When wifi is there"):
+    await expect(page.get_by_role("img", name="Deliveries by day and outcome")).to_be_visible()
+    for heading in ("Latency of deliveries", "When people read", "When wifi is available"):
         await expect(page.get_by_role("heading", name=heading)).to_be_visible()
     await expect(page.get_by_text("not_json")).to_be_visible()
     await look(page, busy, "policies")
@@ -361,7 +363,7 @@ async def test_where_a_log_in_is_needed_it_leads_to_the_dashboard_and_out(
     await page.get_by_role("link", name="Send").click()
     await page.get_by_label("For (device:NAME").fill("topic:news")
     await page.get_by_role("button", name="Publish").click()
-    await expect(page.get_by_text("no device was addressed")).to_be_visible()
+    await expect(page.get_by_text("no device matches its target")).to_be_visible()
     await page.get_by_role("button", name="Log out").click()
     await expect(page.locator("h1")).to_have_text("Log in")
     await page.goto(f"{guarded.gateway.http}/dashboard")
@@ -377,7 +379,7 @@ async def test_a_gateway_that_comes_back_is_followed_again(
         await page.goto(f"{gateway.http}/dashboard")
         await expect(page.locator("#status")).to_have_text("live")
         await asyncio.to_thread(gateway.kill)
-        await expect(page.locator("#status")).to_have_text("no contact")
+        await expect(page.locator("#status")).to_have_text("not connected")
         gateway = await asyncio.to_thread(gateway.again)
         await expect(page.locator("#status")).to_have_text("live", timeout=30_000)
     finally:

@@ -71,7 +71,7 @@ async def test_the_line_to_copy_works_as_it_stands(page: Page, up: GatewayProces
 async def test_it_answers_who_asks(page: Page, up: GatewayProcess) -> None:
     name = await connected(page, up)
     identity = await push(up, name, "Are you there?", reply_within="60s")
-    await page.get_by_label("Somebody waits for an answer").fill("I am")
+    await page.get_by_label("The sender waits for an answer").fill("I am")
     await page.keyboard.press("Enter")
     status, answer = await asyncio.to_thread(
         up.request, "GET", f"/v1/messages/{identity}/reply?timeout=30"
@@ -150,7 +150,7 @@ async def test_exactly_once_and_in_order_over_kills_of_the_gateway(
             await page.evaluate("dispatchEvent(new Event('online'))")
         await page.get_by_text(sent[-1], exact=True).wait_for(timeout=PATIENCE)
         assert await texts(page) == sent
-        assert await page.get_by_text("again: this page").count() == 0
+        assert await page.get_by_text("redelivered: this page").count() == 0
     finally:
         gateway.kill()
 
@@ -162,7 +162,7 @@ async def test_what_it_sends_survives_a_gateway_that_is_away(
     try:
         await connected(page, gateway)
         await asyncio.to_thread(gateway.kill)
-        await expect(page.locator("#status")).to_contain_text("no contact", timeout=PATIENCE)
+        await expect(page.locator("#status")).to_contain_text("not connected", timeout=PATIENCE)
         for _ in range(3):
             await page.get_by_role("button", name="Push to this page").click()
         gateway = await asyncio.to_thread(gateway.again)
@@ -189,7 +189,7 @@ async def test_a_gateway_that_knows_its_devices_asks_for_a_token(
     await page.get_by_label("Name", exact=True).fill("kiosk")
     await page.get_by_label("Token").fill("not the token")
     await page.get_by_role("button", name="Connect").click()
-    await expect(page.locator("#status")).to_have_text("not let in")
+    await expect(page.locator("#status")).to_have_text("refused")
     await page.get_by_label("Token").fill(json.loads(body)["token"])
     await page.get_by_role("button", name="Connect").click()
     await expect(page.locator("#status")).to_have_text("connected")

@@ -110,7 +110,7 @@ def test_what_is_not_there_is_said_to_be_not_there(up: GatewayProcess, path: str
         ("devices?after=x", 400, "after: the number of a device"),
         ("devices?nothing=1", 400, "nothing: unknown field"),
         ("device?name=nobody", 404, "no such device"),
-        ("topic?name=nothing", 404, "nobody has subscribed to this topic"),
+        ("topic?name=nothing", 404, "no device has subscribed to this topic"),
     ],
 )
 def test_bad_questions_are_answered_clearly(
@@ -239,7 +239,7 @@ def test_the_cookie_is_nothing_from_another_origins_page(
     body = b'{"topic":"news","body":"forged"}'
     answer = ask(up, "POST", "/dashboard/v1/messages", body, **forged)
     assert answer.status == 403
-    assert answer.json["error"]["detail"] == "this came from another site's page"
+    assert answer.json["error"]["detail"] == "the request came from another site's page"
 
 
 def test_a_change_needs_more_than_the_cookie(guarded: Guarded, cookie: str) -> None:

@@ -38,7 +38,7 @@ class ConnectionPlace:
     ) -> None:
         self._admission: Admission | None = admission
         self.cut = cut
-        """Ends the connection at once."""
+        """The function that ends the connection at once."""
         self.network = network
         self.crowded = crowded
         """Whether the connection is a guest beyond the limit, which may make one request only."""

@@ -215,7 +215,7 @@ class Engine:
 
     @property
     def connections(self) -> int:
-        """The number of open channels."""
+        """The number of device channels that are open."""
         return len(self._channels)
 
     @property

@@ -77,7 +77,7 @@ class WebServer:
         self._ticking: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Start to accept requests."""
+        """Start to accept requests on the socket."""
         # This leaves uvicorn as its own start would, which has no limits for TLS.
         self._server.servers = []
         self._server.started = True

@@ -99,4 +99,4 @@ def test_a_gateway_whose_collector_is_away_delivers_and_stops_as_ever(tmp_path: 
         up.push({"device": "phone", "body": "all the same"})
         assert json.loads(device.line())["body"] == "all the same"
         assert up.terminate() == 0
-    assert "traces wait for their collector" in up.errors.read_text()
+    assert "traces not sent; the collector is away or busy" in up.errors.read_text()

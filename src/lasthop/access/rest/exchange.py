@@ -46,7 +46,7 @@ class RestExchange:
         return self._decoded(data, kind) if data.strip() else None
 
     async def content(self) -> bytes:
-        """Return the body's bytes, undecoded."""
+        """Return the request's body as bytes, without decoding it."""
         return await self._data()
 
     async def _data(self) -> bytes:

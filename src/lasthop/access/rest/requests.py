@@ -175,7 +175,7 @@ def decode(content_type: bytes, body: bytes) -> Publication | list[Publication]:
 
 
 def decode_one(body: bytes) -> Publication:
-    """Decode one message from JSON."""
+    """Decode one publication from a JSON object."""
     try:
         return _one.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -12,7 +12,7 @@ class SurrogateInfo(msgspec.Struct, kw_only=True):
 
     app: str
     place: str
-    """The surrogate's class, as package.module:Class."""
+    """The place of the surrogate's class, as package.module:Class."""
     state: Literal["starting", "ready", "broken"]
     reason: str
     """The reason why the surrogate is broken; empty if it is not."""

@@ -70,7 +70,7 @@ class SubscriptionInfo(msgspec.Struct, omit_defaults=True):
 
 
 class SubscriptionList(msgspec.Struct):
-    """All subscriptions of a device."""
+    """All subscriptions of a device, ordered by topic."""
 
     device: str
     subscriptions: list[SubscriptionInfo]

@@ -75,7 +75,7 @@ def by_tls(scheme: str, headers: dict[bytes, bytes]) -> bool:
     told = headers.get(b"x-forwarded-proto", b"").partition(b",")[0]
     first = headers.get(b"forwarded", b"").partition(b",")[
         0
-    ]  # RFC 7239, section 4: the first one is the client's.
+    ]  # RFC 7239, section 4: the first proxy's.
     pairs = (part.partition(b"=") for part in first.lower().split(b";"))
     standard = {name.strip(): value.strip(b' "') for name, _, value in pairs}
     return b"https" in {scheme.encode(), told.strip().lower(), standard.get(b"proto")}

@@ -1,5 +1,5 @@
-"""Something that goes on beside something else: when one fails the other ends, and the first
-failure is what is raised, not a group of one."""
+"""Runs one task beside another: when one fails the other ends, and the first failure is raised
+itself, not a group of one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, contextmanager
 
 @contextmanager
 def first_failure() -> Iterator[None]:
-    """Raise what is in an exception group instead of the group."""
+    """Raise the first exception in an exception group instead of the group."""
     try:
         yield
     except BaseExceptionGroup as group:
@@ -22,7 +22,7 @@ def first_failure() -> Iterator[None]:
 
 @asynccontextmanager
 async def beside(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
-    """Run it during this context, and cut it off at the end."""
+    """Run a coroutine during this context, and cancel it at the end."""
     with first_failure():
         async with asyncio.TaskGroup() as group:
             task = group.create_task(work)

@@ -1,4 +1,5 @@
-"""The processes of the demo: started, listened to, and ended with everything that they started."""
+"""The child processes of the demo: started, read from, and ended with everything that they
+started."""
 
 from __future__ import annotations
 
@@ -14,16 +15,17 @@ from contextlib import suppress
 from lasthop.runtime.failure import Failure
 
 GRACE = 15.0
-"""Seconds that a process has to end when it is asked; then it is killed, and its group with it."""
+"""Seconds that a process has to end after SIGTERM; then its process group is killed."""
 
 LAST_WORDS = 20
-"""Lines of what it said that are kept for the case that it fails."""
+"""The number of last lines of standard error that are kept, for the message if the process
+fails."""
 
 LONGEST_LINE = 1 << 20
 
 
 class ChildProcess:
-    """One `lasthop` command in a session of its own, so that a Ctrl-C is ours alone."""
+    """One `lasthop` command in a session of its own, so that Ctrl-C reaches only the demo."""
 
     def __init__(
         self, process: asyncio.subprocess.Process, command: str, hear: Callable[[str], None]
@@ -41,7 +43,7 @@ class ChildProcess:
         hear: Callable[[str], None] = lambda line: None,
         environment: Mapping[str, str] | None = None,
     ) -> ChildProcess:
-        """Start `lasthop ARGUMENTS`; `hear` gets every line of its standard error."""
+        """Start `lasthop ARGUMENTS`; `hear` is called with every line of its standard error."""
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -62,7 +64,8 @@ class ChildProcess:
         return self._process.pid
 
     async def line(self) -> bytes:
-        """The next line of its output; a Failure when it ends instead."""
+        """Return the next line of the process's output; raise `Failure` if the process ends
+        instead."""
         assert self._process.stdout is not None
         line = await self._process.stdout.readline()
         if not line:
@@ -71,7 +74,8 @@ class ChildProcess:
         return line
 
     async def output(self) -> bytes:
-        """All of its output, when it has ended by itself and in success."""
+        """Return all output of the process after its end; raise `Failure` if it ended with an
+        error."""
         assert self._process.stdout is not None
         output = await self._process.stdout.read()
         code = await self._process.wait()
@@ -82,23 +86,23 @@ class ChildProcess:
 
     @property
     def last_word(self) -> str:
-        """What it said last on standard error."""
+        """The last line that the process wrote to standard error."""
         said = [line for line in self._said if line.strip()]
         return said[-1].removeprefix("lasthop: ") if said else "it said nothing"
 
     async def ended(self) -> int:
-        """When it is over; its exit code."""
+        """Wait until the process has ended; return its exit code."""
         return await self._process.wait()
 
     async def stop(self) -> None:
-        """End it and everything below it; returns when all of them are gone.
+        """End the process and everything that it has started; return when all of them have ended.
 
-        Standard error is inherited by whatever a process starts (a Java, its workers), so it is at
+        Standard error is inherited by whatever a process starts (Java, its workers), so it is at
         its end only when the last of them is.
         """
         for number in (signal.SIGTERM, signal.SIGKILL):
             with suppress(ProcessLookupError):
-                # First the process alone, which knows how to end what is below it.
+                # First the process alone, which can end its own children properly.
                 if number is signal.SIGTERM:
                     self._process.send_signal(number)
                 else:

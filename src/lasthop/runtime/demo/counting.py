@@ -1,5 +1,5 @@
-"""From the books to the report: what was sent and seen, what the links carried, what the log says
-of waste and loss."""
+"""Makes the report from the ledger, the traffic on the links, and the log's figures of waste and
+loss."""
 
 from __future__ import annotations
 
@@ -27,24 +27,25 @@ from lasthop.runtime.demo.waste import History
 from lasthop.runtime.failure import Failure
 
 LEARNED_TOPICS = frozenset(topic.name for topic in TOPICS if topic.policy is None)
-"""Those whose forwarding is left to the gateway: a subscriber's own choice is not judged."""
+"""The topics whose forwarding is left to the gateway: a subscriber's own choice of policy is not
+judged."""
 
 MOST_ASKED = 200
-"""Messages that have not arrived and are asked for at the gateway, one by one; the others count as
-under way."""
+"""The most messages that have not arrived and are asked about at the gateway, one by one; the
+others count as under way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Act:
-    """One playing of a script, and which of its messages count: those that come after the lead, and
-    whose life is over before the end."""
+    """One run of a script, and which of its messages count: those that were sent after the lead and
+    expired before the end."""
 
     began: Micros
     length: Micros
     lead: Micros
     tail: Micros
     bytes_per_second: float
-    """On all links together."""
+    """The traffic on all links together, during this run."""
 
     @property
     def since(self) -> Micros:
@@ -55,7 +56,7 @@ class Act:
         return max(self.since, self.began + self.length - self.tail)
 
     def cut_to(self, other: Act) -> Act:
-        """As much of it as the other one has played."""
+        """Return this run, cut to the length of the other one."""
         return replace(self, length=min(self.length, other.length))
 
 
@@ -64,7 +65,7 @@ class Findings:
     """What a report is made of."""
 
     ledger: DemoLedger
-    """Of which nobody writes any more."""
+    """A copy of the ledger to which nothing is added any more."""
     lost: int
     learning: LearningReport
     before: Act | None
@@ -74,7 +75,7 @@ class Findings:
 
 
 def make_report(data: Path, cast: Cast, found: Findings) -> DemoReport:
-    """Everything that can be said now. It reads the log: not for an event loop."""
+    """Return everything that is known now. Reads the log, so it must not run on an event loop."""
     ledger, lost = found.ledger, found.lost
     sent, looks = ledger.verdict(), ledger.looks
     history = History(data)
@@ -106,9 +107,10 @@ def _period(history: History, act: Act | None) -> DemoPeriod | None:
 
 
 async def count_lost(ledger: DemoLedger, cast: Cast) -> int:
-    """Of what was not seen, that which the gateway takes for done.
+    """Count the messages that no application saw and that the gateway considers ended.
 
-    It may be seen while we ask: only what is still missing then is lost.
+    A message may be seen while the gateway is asked: only those that are still missing then are
+    lost.
     """
     asked = ledger.missing()[:MOST_ASKED]
     ended = await asyncio.to_thread(_ended, asked, cast)
@@ -125,7 +127,9 @@ def _ended(asked: list[tuple[LedgerLane, str]], cast: Cast) -> set[tuple[LedgerL
             if ended(message):
                 found.add((lane, message))
         except Failure:
-            found.add((lane, message))  # What a gateway accepted and does not know, it has lost.
+            found.add(
+                (lane, message)
+            )  # A gateway that does not know an accepted message has lost it.
     return found
 
 

@@ -1,8 +1,8 @@
-"""A bad link over real sockets: connections to its port go on to the gateway's, slowly, until they
-break.
+"""Emulates a bad link over real sockets: connections to its port are forwarded to the gateway's,
+slowly, until they break.
 
-Nothing here knows the hop protocol. What enters is handed on in order, later (`pace`); an outage
-first swallows the time, then resets what is open and refuses what comes.
+Nothing here knows the hop protocol. Bytes are forwarded in order, later (`pace`); an outage begins
+with silence, then resets open connections and refuses new ones.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from lasthop.runtime.demo.pace import DirectionPace
 from lasthop.runtime.demo.profiles import LinkProfile
 
 MOST_UNDER_WAY = 64 << 10
-"""Bytes in one direction of a connection; beyond it the sender is not read from, as if the buffers
-of a network were full."""
+"""The most bytes under way in one direction of a connection; beyond, the sender is not read from,
+as if the buffers of a network were full."""
 
 _RESET = struct.pack("ii", 1, 0)
-"""SO_LINGER of no time: the end is a reset, not a goodbye."""
+"""SO_LINGER with a time of zero: closing sends a reset instead of a FIN."""
 
 
 class EmulatedLink:
-    """One listener with one profile. Usable as a context manager."""
+    """One emulated link: a listener with one profile. Usable as a context manager."""
 
     def __init__(
         self,
@@ -46,13 +46,13 @@ class EmulatedLink:
         self._down = False
         self._breaking: asyncio.TimerHandle | None = None
         self.up_bytes = 0
-        """Passed on to the gateway."""
+        """The number of bytes passed on to the gateway."""
         self.down_bytes = 0
-        """Passed on to the device."""
+        """The number of bytes passed on to the device."""
         self.resets = 0
-        """Connections that an outage broke."""
+        """The number of connections that an outage broke."""
         self.refused = 0
-        """Connections that came during one."""
+        """The number of connections that were refused during an outage."""
 
     async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()
@@ -78,23 +78,23 @@ class EmulatedLink:
 
     @property
     def port(self) -> int:
-        """Where devices dial."""
+        """The port to which devices connect."""
         assert self._server is not None
         port: int = self._server.sockets[0].getsockname()[1]
         return port
 
     @property
     def url(self) -> str:
-        """The same, for the SDK."""
+        """The URL to which devices connect, for the SDK."""
         return f"tcp://127.0.0.1:{self.port}"
 
     @property
     def away(self) -> bool:
-        """Whether there is an outage."""
+        """Whether the link has an outage now."""
         return self._silent or self._down
 
     def lose(self) -> None:
-        """An outage begins: silence at first, then everything breaks."""
+        """Begin an outage: silence at first, then all connections are reset."""
         if self.away:
             return
         self._silent = True
@@ -110,7 +110,7 @@ class EmulatedLink:
             half.reset()
 
     def restore(self) -> None:
-        """The outage is over. If it was a short silence, what waited in it goes on its way."""
+        """End the outage. If it was only a short silence, the waiting bytes are passed on."""
         if self._breaking is not None:
             self._breaking.cancel()
             self._breaking = None
@@ -120,11 +120,11 @@ class EmulatedLink:
 
     @property
     def holds(self) -> bool:
-        """Whether bytes stay where they are."""
+        """Whether bytes are held back, because an outage has begun with silence."""
         return self._silent
 
     def admits(self) -> bool:
-        """Whether a new connection gets anywhere."""
+        """Whether a new connection is accepted; counts the refused ones."""
         if self._down:
             self.refused += 1
         return not self._down
@@ -139,7 +139,7 @@ class EmulatedLink:
         return DirectionPace(self.profile, self._random)
 
     def dial(self, half: _Half) -> None:
-        """Find the gateway for a device that has come."""
+        """Connect to the gateway for a device that has connected."""
         task = asyncio.get_running_loop().create_task(self._dial(half))
         self._dialling.add(task)
         task.add_done_callback(self._dialling.discard)
@@ -154,7 +154,7 @@ class EmulatedLink:
 
 
 class _Half(asyncio.Protocol):
-    """One of the two sockets of a connection; what it receives leaves by the other one."""
+    """One of the two sockets of a connection; what it receives is sent by the other one."""
 
     def __init__(self, link: EmulatedLink, other: _Half | None) -> None:
         self._link = link
@@ -168,7 +168,7 @@ class _Half(asyncio.Protocol):
         self._waiting = 0
         self._timer: asyncio.TimerHandle | None = None
         self._ended = False
-        """The sender has closed: so does the other side, after the last byte."""
+        """Whether the sender has closed: the other side is closed after the last byte."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -179,7 +179,7 @@ class _Half(asyncio.Protocol):
         if self.other is None:
             self._link.dial(self)
         elif self.other._transport is None:
-            self.reset()  # The device has gone in the meantime.
+            self.reset()  # The device has disconnected in the meantime.
         else:
             self.other.pump()
 
@@ -194,7 +194,7 @@ class _Half(asyncio.Protocol):
     def eof_received(self) -> bool:
         self._ended = True
         self.pump()
-        return True  # The other direction may have more to say.
+        return True  # The other direction may have more to send.
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
@@ -204,7 +204,7 @@ class _Half(asyncio.Protocol):
             self.other.reset() if exc is not None else self.other._close()
 
     def pump(self) -> None:
-        """Hand on what is due, and see to the rest when that is."""
+        """Pass on the bytes that are due, and set a timer for the rest."""
         self._cancel()
         other = self.other
         if other is None or other._transport is None or self._link.holds:
@@ -227,7 +227,7 @@ class _Half(asyncio.Protocol):
             other._close()
 
     def reset(self) -> None:
-        """End this connection as a broken link does."""
+        """End this connection by a reset, as a broken link does."""
         if self._transport is not None:
             sock = cast(socket.socket, self._transport.get_extra_info("socket"))
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)

@@ -1,4 +1,4 @@
-"""The demo's devices: the real SDK with an inbox on the disk, each behind a link of its own."""
+"""The demo's devices: the real SDK with an inbox on disk, each behind a link of its own."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ from lasthop.runtime.failure import Failure
 APP = "default"
 
 FIRST_CONTACT = 60.0
-"""Seconds that a device has for its first contact and its subscriptions."""
+"""Seconds that a device has to connect and subscribe."""
 
 FIRST_RETRY, LONGEST_RETRY = 0.2, 0.5
-"""Seconds. An outage here takes seconds where others take minutes, and so does dialling again."""
+"""Seconds between attempts to connect. Outages in the demo take seconds instead of minutes, and so
+do the pauses."""
 
 LOOK_PATIENCE = 1.0
-"""Seconds that a user waits for the gateway before the device shows what it has."""
+"""Seconds that a user waits for the gateway before the device shows what it has stored."""
 
 STUCK = 30.0
-"""Seconds after which a device that shows nothing at all is given up."""
+"""Seconds after which a device that shows nothing at all fails the demo."""
 
 CLOSING = 15.0
-"""Seconds that devices have to make everything durable and say goodbye."""
+"""Seconds that devices have to make everything durable and close their sessions."""
 
 
 class Member:
@@ -54,7 +55,7 @@ class Member:
         return self.person.name
 
     async def enter(self) -> None:
-        """Make contact, and subscribe to everything."""
+        """Connect the device, and subscribe it to all topics."""
         self.device.on_message(self._saw)
         handles = [await self.device.subscribe(NOTICES)]
         for topic in TOPICS:
@@ -70,14 +71,14 @@ class Member:
 
     def _saw(self, message: Message) -> None:
         demo_message = messages.read(message.body)
-        # What nobody sent is noted under a lane that nobody has.
+        # A message that no publisher of the demo sent is recorded under a lane that does not exist.
         publisher, number = (
             (demo_message.publisher, demo_message.number) if demo_message is not None else ("?", 0)
         )
         self._ledger.saw(LedgerLane(publisher, self.name), number, time.monotonic())
 
     async def look(self) -> None:
-        """The user looks at every ranked topic."""
+        """Read every ranked topic, as the device's user does."""
         for topic in TOPICS:
             try:
                 async with asyncio.timeout(STUCK):
@@ -94,7 +95,7 @@ class Member:
 
 
 class Fleet:
-    """All of them, as a context manager."""
+    """All devices of the demo, as a context manager."""
 
     def __init__(
         self,
@@ -131,9 +132,10 @@ class Fleet:
         await self._close()
 
     async def _close(self) -> None:
-        """All at once; what hangs is left, for a demo that is asked to end does end."""
+        """Close all devices at once; those that do not close in time are left, so that the demo
+        ends when it is asked to."""
         for member in self.members:
-            # A link that is away would make every goodbye wait.
+            # A link with an outage would make every device wait to close its session.
             member.link.restore()
         closing = [asyncio.ensure_future(member.device.close()) for member in self.members]
         if closing:
@@ -142,7 +144,8 @@ class Fleet:
 
     @asynccontextmanager
     async def _open(self, person: DemoPerson) -> AsyncIterator[Member]:
-        # Each link has its own chances, so that what one device does changes nothing for others.
+        # Each link has its own random numbers, so that one device does not change what happens to
+        # others.
         chances = Random(self._random.random())
         link = EmulatedLink(person.profile, self._gateway, random=chances.random)
         async with link:
@@ -154,7 +157,7 @@ class Fleet:
                 link=person.profile.name,
                 network=f"demo-{person.profile.name}",
                 backoff=Backoff(first=FIRST_RETRY, longest=LONGEST_RETRY, random=chances.random),
-                # Its probes are connections that carry no messages, and would count as bytes.
+                # The probes that learn the heartbeat carry no messages, and would count as bytes.
                 learn_heartbeat=False,
             )
             await device.open()

@@ -1,4 +1,4 @@
-"""The demo's gateway: `lasthop up` in a process of its own, on the embedded default."""
+"""The demo's gateway: `lasthop up` in a process of its own, with the embedded defaults."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from lasthop.runtime.places import Places
 ANY_PORT = "127.0.0.1:0"
 
 START = 60.0
-"""Seconds that it has to start."""
+"""Seconds that the gateway has to start."""
 
 
 class GatewayProcess:
-    """A running gateway."""
+    """The running gateway of the demo, in a process of its own."""
 
     def __init__(self, child: ChildProcess, places: Places, loaded: asyncio.Event) -> None:
         self._child = child
         self.places = places
         self.policy_loaded = loaded
-        """Set when it has taken a new version of the policies."""
+        """Set when the gateway has loaded a new version of the policies."""
 
     @classmethod
     async def start(cls, data: Path, *, http: str | None, tcp: str | None) -> GatewayProcess:
-        """Start it; without addresses at the usual ports if they are free, else at any."""
+        """Start a gateway; without addresses at the default ports if they are free, else at any."""
         loaded = asyncio.Event()
 
         def hear(line: str) -> None:
@@ -70,24 +70,25 @@ class GatewayProcess:
         return cls(child, msgspec.json.decode(line, type=Places), loaded)
 
     async def stop(self) -> None:
-        """Ask it to end, and wait."""
+        """Ask the gateway to end, and wait until it has."""
         await self._child.stop()
 
     async def ended(self) -> str:
-        """When it is over, though nobody asked it to: what it said last."""
+        """Wait until the gateway ends by itself; return the last line that it wrote."""
         await self._child.ended()
         return self._child.last_word
 
     @property
     def for_devices(self) -> tuple[str, int]:
-        """Where the links lead to."""
+        """The address to which the links forward the devices' connections."""
         parts = urlsplit(self.places.tcp)
         assert parts.hostname is not None
         assert parts.port is not None
         return parts.hostname, parts.port
 
     def page(self) -> str:
-        """Where a browser finds something to look at: the dashboard, else the interface's page."""
+        """Return the URL of the page to open in a browser: the dashboard, or else the REST
+        documentation."""
         with RestClient(self.places.http) as client:
             try:
                 client.call("GET", "/dashboard")
@@ -97,7 +98,7 @@ class GatewayProcess:
 
 
 def _free(address: str) -> str:
-    """This address if nobody is there, else any port."""
+    """Return this address if it is free, else one with any port."""
     host, _, port = address.rpartition(":")
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

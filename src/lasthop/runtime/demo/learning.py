@@ -1,4 +1,5 @@
-"""The pipeline over the demo's log: a policy, then all tables, by the commands that anybody uses.
+"""Runs the pipeline over the demo's log: a policy, then all tables, by the commands that users
+have.
 
 Where Spark cannot run, the demo goes on without learning and says why.
 """
@@ -21,7 +22,7 @@ from lasthop.runtime.failure import Failure
 from lasthop.runtime.places import LOG_DIRECTORY
 
 SEALED_WITHIN = 2 * SECOND
-"""What happens is in a segment after so long, for the pipeline to read."""
+"""How soon events are in a sealed segment, for the pipeline to read."""
 
 FOLLOWED_EVERY = 10.0
 
@@ -30,21 +31,22 @@ QUICK = (
     "spark.sql.codegen.wholeStage=false",
     "spark.sql.codegen.factoryMode=NO_CODEGEN",
 )
-"""For minutes of log: to compile a plan takes longer than to run it. It halves the time."""
+"""Spark's settings for minutes of log: compiling a plan takes longer than running it. They halve
+the time."""
 
 
 class DemoLearning(msgspec.Struct):
-    """What `lasthop pipeline learn` said, and how long all of it took."""
+    """The result of `lasthop pipeline learn`, and how long the command took."""
 
     version: str
     devices: int
-    """Choices for single devices and topics; all others go by the fleet's."""
+    """The number of choices for single devices and topics; all others use the fleet's."""
     events: int
     seconds: float
 
 
 def impossible() -> str | None:
-    """Why the pipeline cannot run here; None if it can."""
+    """Return why the pipeline cannot run here, or None if it can."""
     if find_spec("pyspark") is None or find_spec("pyarrow") is None:
         return "the pipeline is not installed (pip install 'lasthop[pipeline]')"
     try:
@@ -55,7 +57,7 @@ def impossible() -> str | None:
 
 
 class Learning:
-    """Runs the pipeline on a data directory; what it leaves elsewhere goes to `scratch`."""
+    """Runs the pipeline on a data directory; its temporary files go to `scratch`."""
 
     def __init__(self, data: Path, scratch: Path, say: Callable[[str], None]) -> None:
         self._data = data
@@ -64,7 +66,7 @@ class Learning:
         self._child: ChildProcess | None = None
 
     async def keep_following(self) -> None:
-        """Tell the gateway that its segments are waited for, until cancelled."""
+        """Tell the gateway that a program follows its segments, until cancelled."""
         log = self._data / LOG_DIRECTORY
         while True:
             log.mkdir(parents=True, exist_ok=True)
@@ -72,7 +74,8 @@ class Learning:
             await asyncio.sleep(FOLLOWED_EVERY)
 
     async def run(self) -> DemoLearning:
-        """Learn from all that is in segments when Spark has started, and put it in force."""
+        """Learn from everything that is in segments when Spark has started, and put the result in
+        force."""
         began = time.monotonic()
         facts = msgspec.json.decode(await self._command("learn", "--update", "--note", "demo"))
         return DemoLearning(
@@ -83,14 +86,14 @@ class Learning:
         )
 
     async def make_tables(self) -> None:
-        """All tables, for the dashboard; nothing depends on them."""
+        """Make all tables for the dashboard; nothing else depends on them."""
         try:
             await self._command("run")
         except Failure as error:
             self._say(f"no tables: {error}")
 
     async def stop(self) -> None:
-        """End whatever runs."""
+        """End the pipeline's process, if one runs."""
         if self._child is not None:
             await self._child.stop()
 
@@ -110,7 +113,7 @@ class Learning:
 
 
 def _places(scratch: Path) -> tuple[str, ...]:
-    """Everything that Spark and its Java write beside the tables, native libraries included, goes
-    where it is removed."""
+    """Return the settings that put all temporary files of Spark and its Java, native libraries
+    included, into the scratch directory."""
     java = f"-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData -Djava.io.tmpdir={scratch}"
     return f"spark.local.dir={scratch}", f"spark.driver.extraJavaOptions={java}"

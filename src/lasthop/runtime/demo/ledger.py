@@ -1,4 +1,5 @@
-"""Who sent what, and what applications saw: the demo's own books, which ask the gateway nothing.
+"""The demo's own record of what publishers sent and what applications saw, made without asking the
+gateway.
 
 A *lane* is one publisher's messages to one device, numbered from 1. Publishers send a lane's
 messages one after the other, so its order is known; each must be seen once, in that order.
@@ -14,7 +15,7 @@ from typing import NamedTuple
 
 
 class LedgerLane(NamedTuple):
-    """One publisher's messages to one device."""
+    """The messages of one publisher to one device."""
 
     publisher: str
     device: str
@@ -22,18 +23,18 @@ class LedgerLane(NamedTuple):
 
 @dataclass(slots=True)
 class LedgerEntry:
-    """One message of a lane."""
+    """The record of one message of a lane."""
 
     sent_at: float
-    """Seconds, by the clock of the demo."""
+    """The time of sending in seconds, by the clock of the demo."""
     accepted: str | None = None
-    """The id under which the gateway took it."""
+    """The id under which the gateway accepted the message; None if it did not."""
     refused: bool = False
     seen_at: list[float] = field(default_factory=list)
 
 
 class Glance(NamedTuple):
-    """A message of a ranked topic as a look showed it."""
+    """A message of a ranked topic, as a user saw it."""
 
     number: int
     rank: float
@@ -41,37 +42,38 @@ class Glance(NamedTuple):
 
 @dataclass(slots=True)
 class Exactly:
-    """How the messages fared that are to arrive exactly once and in order."""
+    """The counts of messages that must arrive exactly once and in order."""
 
     sent: int = 0
     accepted: int = 0
     refused: int = 0
     uncertain: int = 0
-    """Sent, and the publisher never heard an answer: may have been accepted or not."""
+    """The number of messages without an answer to the publisher: they may have been accepted or
+    not."""
     delivered: int = 0
     missing: int = 0
-    """Accepted, and not seen so far."""
+    """The number of accepted messages that were not seen so far."""
     duplicated: int = 0
     misordered: int = 0
     foreign: int = 0
-    """Seen, and sent by nobody."""
+    """The number of messages that were seen but never sent."""
 
     @property
     def good(self) -> bool:
-        """Whether no promise was broken, as far as the books tell."""
+        """Whether no promise was broken, as far as the ledger tells."""
         return not (self.duplicated or self.misordered or self.foreign)
 
 
 @dataclass(slots=True)
 class Looks:
-    """What users saw when they looked."""
+    """The counts of what users saw when they looked at ranked topics."""
 
     looks: int = 0
     shown: int = 0
     again: int = 0
-    """Shown a second time."""
+    """The number of messages that were shown a second time."""
     unsorted: int = 0
-    """Looks whose messages were not the best first."""
+    """The number of looks whose messages were not ordered by rank."""
     too_many: int = 0
     too_low: int = 0
 
@@ -81,7 +83,7 @@ class Looks:
 
 
 class DemoLedger:
-    """Notes, and judges afterwards."""
+    """Records what was sent and seen, and compares the two."""
 
     def __init__(self) -> None:
         self._lanes: dict[LedgerLane, dict[int, LedgerEntry]] = {}
@@ -91,31 +93,31 @@ class DemoLedger:
         self._known: set[tuple[str, str, int]] = set()
         self.looks = Looks()
         self.delivered = 0
-        """Messages of lanes that were seen at least once."""
+        """The number of messages of lanes that were seen at least once."""
         self.shown: Counter[str] = Counter()
-        """Messages of ranked topics that were seen, by device."""
+        """The number of messages of ranked topics that were seen, by device."""
 
     # Publishers.
 
     def sending(self, lane: LedgerLane, at: float) -> int:
-        """A message is about to be sent; returns its number."""
+        """Record that a message is about to be sent; return its number."""
         entries = self._lanes.setdefault(lane, {})
         number = len(entries) + 1
         entries[number] = LedgerEntry(at)
         return number
 
     def accepted(self, lane: LedgerLane, number: int, message: str) -> None:
-        """The gateway has said that it has it."""
+        """Record that the gateway has accepted a message, under this id."""
         self._lanes[lane][number].accepted = message
 
     def refused(self, lane: LedgerLane, number: int) -> None:
-        """The gateway has said that it does not take it."""
+        """Record that the gateway has refused a message."""
         self._lanes[lane][number].refused = True
 
     # Applications.
 
     def saw(self, lane: LedgerLane, number: int, at: float) -> None:
-        """An application was handed a message."""
+        """Record that an application got a message."""
         entry = self._lanes.get(lane, {}).get(number)
         if entry is None:
             self._foreign += 1
@@ -130,7 +132,7 @@ class DemoLedger:
     def looked(
         self, device: str, topic: str, glances: Sequence[Glance], *, most: int, threshold: float
     ) -> None:
-        """A user has looked, and saw these, in this order."""
+        """Record that a user has looked at a topic, and saw these messages in this order."""
         looks = self.looks
         looks.looks += 1
         looks.shown += len(glances)
@@ -145,13 +147,13 @@ class DemoLedger:
             looks.too_low += glance.rank < threshold
 
     def copy(self) -> DemoLedger:
-        """The books as they are now, for somebody who reads them while others write on."""
+        """Return a copy of the ledger, for a reader while others still write."""
         return deepcopy(self)
 
-    # The judge.
+    # Comparison.
 
     def verdict(self) -> Exactly:
-        """All lanes together."""
+        """Return the counts of all lanes together."""
         found = Exactly(misordered=self._misordered, foreign=self._foreign)
         for entry in self._entries():
             found.sent += 1
@@ -164,7 +166,7 @@ class DemoLedger:
         return found
 
     def missing(self) -> list[tuple[LedgerLane, str]]:
-        """What was accepted and not seen, by lane and id."""
+        """Return the messages that were accepted and not seen, by lane and id."""
         return [
             (lane, entry.accepted)
             for lane, entries in self._lanes.items()
@@ -173,8 +175,8 @@ class DemoLedger:
         ]
 
     def latencies(self) -> Iterator[tuple[str, float]]:
-        """Of every message that was seen: the device, and seconds from the publisher's call until
-        the application had it."""
+        """Yield for every seen message the device, and the seconds from the publisher's call until
+        the application had the message."""
         for lane, entries in self._lanes.items():
             for entry in entries.values():
                 if entry.seen_at:

@@ -1,15 +1,15 @@
-"""What the demo's messages say: who sent them, and their number. The rest is filling."""
+"""The bodies of the demo's messages: the sender's name, a number, and padding."""
 
 from __future__ import annotations
 
 import msgspec
 
 SIZE = 256
-"""Bytes of a body: a notification with its text."""
+"""The size of a body in bytes: that of a notification with its text."""
 
 
 class DemoMessage(msgspec.Struct, frozen=True):
-    """The content of a message."""
+    """The content of a demo message."""
 
     publisher: str
     number: int
@@ -17,13 +17,13 @@ class DemoMessage(msgspec.Struct, frozen=True):
 
 
 def write(publisher: str, number: int) -> str:
-    """A body of `SIZE` bytes."""
+    """Return a body of `SIZE` bytes with this content."""
     bare = len(msgspec.json.encode(DemoMessage(publisher, number)))
     return msgspec.json.encode(DemoMessage(publisher, number, "." * max(0, SIZE - bare))).decode()
 
 
 def read(body: bytes) -> DemoMessage | None:
-    """What is in a body; None if it is not one of ours."""
+    """Return the content of a body, or None if it is not a message of the demo."""
     try:
         return msgspec.json.decode(body, type=DemoMessage)
     except msgspec.DecodeError:

@@ -1,4 +1,4 @@
-"""The whole demo, from an empty directory to nothing left behind."""
+"""Runs the whole demo, from an empty directory to the removal of everything it made."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lasthop.runtime.demo.stage import DemoPlan, Stage, staged
 from lasthop.runtime.failure import Failure
 
 STOPPED = 130
-"""What a shell reports of a command that Ctrl-C ended."""
+"""The exit code that shells use for a command that Ctrl-C ended."""
 
 
 async def perform(
@@ -24,9 +24,9 @@ async def perform(
     opened: Callable[[Stage, str], None],
     report: Callable[[DemoReport], None],
 ) -> None:
-    """Play, report, and without a time to end go on until a signal comes.
+    """Run the demo, report, and go on until a signal comes if no duration is set.
 
-    `opened` is told when everything is there, and which page is worth a look.
+    `opened` is called when everything has started, with the URL of a page to open.
     """
     loop = asyncio.get_running_loop()
     playing = asyncio.ensure_future(_perform(plan, show, opened, report))
@@ -87,6 +87,6 @@ async def _perform(
     except asyncio.CancelledError:
         if found is None:
             raise
-        # Asked to end, which is how a demo without a time to end does.
+        # A demo without a duration ends in this way.
     assert found is not None
     return found

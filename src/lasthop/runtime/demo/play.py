@@ -1,7 +1,8 @@
-"""Plays a script: everybody does their part at their time, until it is over or the curtain falls.
+"""Plays a script: every publisher, device and link acts at its times, until the end of the script
+or until `curtain` is set.
 
-Nobody is cut off in the middle of a sentence: a publisher that waits for an answer gets it, so that
-the ledger knows what became of every message.
+Nobody is interrupted: a publisher that waits for an answer gets it, so that the ledger knows the
+outcome of every message.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from lasthop.runtime.demo.publishers import PapInitiator, RestService
 from lasthop.runtime.demo.script import Script
 
 Entries: TypeAlias = Sequence[tuple[float, Callable[[], Awaitable[None]]]]
-"""When, and what."""
+"""The actions of one participant, each with its time in seconds."""
 
 
 class Cast:
-    """Everybody who plays."""
+    """All participants of the demo: the devices and the publishers."""
 
     def __init__(
         self,
@@ -35,20 +36,20 @@ class Cast:
     ) -> None:
         self.fleet = fleet
         self.editor = editor
-        """Publishes to ranked topics."""
+        """The service that publishes to ranked topics."""
         self.shop = shop
-        """Sends to single devices."""
+        """The service that sends messages to single devices."""
         self.herald = herald
-        """Sends to everyone."""
+        """The service that sends messages to all devices."""
         self.initiator = initiator
 
     @property
     def bytes_on_links(self) -> int:
-        """So far, both ways."""
+        """The number of bytes on all links so far, both ways."""
         return sum(m.link.up_bytes + m.link.down_bytes for m in self.fleet.members)
 
     async def play(self, script: Script, curtain: asyncio.Event) -> None:
-        """One script from its beginning; the links are whole before and after it."""
+        """Play one script from its beginning; all links work before and after it."""
         self.clear_weather()
         playing = _Playing(curtain)
         try:
@@ -66,7 +67,7 @@ class Cast:
             self.clear_weather()
 
     def _parts(self, script: Script) -> Iterator[Entries]:
-        """What each of the publishers does."""
+        """Yield the actions of each publisher."""
         names = self.fleet.names
         yield [(at, partial(self.editor.news, topic, rank)) for at, topic, rank in script.news]
         yield [(at, partial(self.herald.notice, names)) for at in script.notices]
@@ -74,20 +75,20 @@ class Cast:
         yield [(at, partial(self.initiator.push, device)) for at, device in script.pushes]
 
     def clear_weather(self) -> None:
-        """Every link is there."""
+        """End the outages of all links."""
         for member in self.fleet.members:
             member.link.restore()
 
 
 class _Playing:
-    """The clock of one playing."""
+    """The clock of one run of a script."""
 
     def __init__(self, curtain: asyncio.Event) -> None:
         self._curtain = curtain
         self._began = asyncio.get_running_loop().time()
 
     async def until(self, at: float) -> bool:
-        """Wait for a moment of the script; false if the curtain falls before."""
+        """Wait for a time of the script; return False if the run is ended before."""
         left = self._began + at - asyncio.get_running_loop().time()
         if left > 0:
             with suppress(TimeoutError):
@@ -96,11 +97,11 @@ class _Playing:
         return not self._curtain.is_set()
 
     async def all_of(self, seconds: float) -> None:
-        """To the end."""
+        """Wait until the end of the script."""
         await self.until(seconds)
 
     async def each(self, entries: Entries) -> None:
-        """Do something at the time of every entry; late rather than never."""
+        """Do each action at its time, or late if the one before takes longer."""
         for at, act in entries:
             if not await self.until(at):
                 return

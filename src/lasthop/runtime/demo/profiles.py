@@ -1,4 +1,4 @@
-"""What kinds of links the demo's devices have, and how bad each of them is."""
+"""The kinds of links that the demo's devices have, and how bad each of them is."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ class LinkProfile:
     """A kind of link. Times are in seconds."""
 
     name: str
-    """The label that the device reports; the gateway keeps its figures by it."""
+    """The label that the device reports; the gateway keeps its figures by this label."""
     delay: float
-    """One way."""
+    """The delay of bytes in one direction."""
     jitter: float
-    """At most so much is added to it, at random."""
+    """The largest random addition to the delay."""
     rate: int
-    """Bytes a second, each way."""
+    """The rate in bytes per second, in each direction."""
     up: float
-    """Mean time between two outages."""
+    """The mean time between two outages."""
     down: float
-    """Mean time of an outage."""
+    """The mean duration of an outage."""
     silence: float = 0.0
-    """An outage begins with silence: for so long nothing passes, and nobody notices. Then
-    connections are reset, and new ones refused until it is over."""
+    """The silence at the beginning of an outage: nothing passes, and nobody notices. Then
+    connections are reset, and new ones refused until the outage is over."""
 
     @property
     def away(self) -> float:

@@ -1,7 +1,7 @@
-"""Those who send: services over REST, an initiator over PAP, an editor of ranked topics.
+"""The demo's publishers: services over REST, and a push initiator over PAP.
 
 Each sends one message after the other and waits for the answer, so that the order of its messages
-is its own. All of it is what any service would do, over HTTP.
+is known. They use HTTP, like any service.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from lasthop.wire.pap.multipart import Entity
 T = TypeVar("T")
 
 ACCEPTED = 1001
-"""PAP's code for a push that is on the disk."""
+"""PAP's code for an accepted push."""
 
 
 class RestService:
-    """Publishes over REST."""
+    """A service that publishes over REST, and records that in the ledger."""
 
     def __init__(self, url: str, ledger: DemoLedger) -> None:
         self._url = url
@@ -45,15 +45,15 @@ class RestService:
         self._numbers: dict[str, int] = {}
 
     async def order(self, device: str) -> None:
-        """A message to one device."""
+        """Send a message to one device."""
         await self._lanes("orders", [device], {"device": device})
 
     async def notice(self, devices: Sequence[str]) -> None:
-        """A message to everyone who has subscribed."""
+        """Send a message to all devices, which have subscribed to a plain topic."""
         await self._lanes(NOTICES, devices, {"topic": NOTICES})
 
     async def news(self, topic: DemoTopic, rank: float) -> None:
-        """A message to a ranked topic, which nobody has to get."""
+        """Publish a message to a ranked topic, from which devices get only the best."""
         number = self._numbers[topic.name] = self._numbers.get(topic.name, 0) + 1
         message = {
             "topic": topic.name,
@@ -65,7 +65,8 @@ class RestService:
 
     async def _lanes(self, name: str, devices: Sequence[str], to: dict[str, str]) -> None:
         ledger, now = self._ledger, time.monotonic()
-        # The same number everywhere: who sends to everyone has begun with everyone.
+        # The number is the same in all lanes, because every message to everyone went to all of
+        # them.
         numbers = {ledger.sending(LedgerLane(name, device), now) for device in devices}
         body = messages.write(name, max(numbers))
         answer = await self._publish({**to, "body": body})
@@ -78,7 +79,7 @@ class RestService:
                 ledger.refused(LedgerLane(name, device), max(numbers))
 
     async def _publish(self, message: dict[str, object]) -> dict[str, Any] | None:
-        """The gateway's answer; None if there was none."""
+        """Return the gateway's answer, or None if there was none."""
         return await _answer(
             lambda: self._client.call("POST", "/v1/messages", body=message, accept_refusal=True),
             self._anew,
@@ -88,13 +89,13 @@ class RestService:
         self._client = RestClient(self._url)
 
     def ended(self, message: str) -> bool:
-        """Whether the gateway says that a message is done with everywhere."""
+        """Whether all deliveries of a message have ended, as the gateway says."""
         states = self._client.call("GET", f"/v1/messages/{message}")["summary"]["states"]
         return all(State[name.upper()].final for name in states)
 
 
 class PapInitiator:
-    """Pushes over PAP."""
+    """A push initiator that pushes over PAP, and records that in the ledger."""
 
     NAME = "pushes"
 
@@ -103,7 +104,7 @@ class PapInitiator:
         self._ledger = ledger
 
     async def push(self, device: str) -> None:
-        """A push to one device."""
+        """Send a push to one device."""
         lane = LedgerLane(self.NAME, device)
         number = self._ledger.sending(lane, time.monotonic())
         push_id = f"{device}.{number}@demo.lasthop"
@@ -124,7 +125,7 @@ class PapInitiator:
             self._ledger.refused(lane, number)
 
     def ended(self, push_id: str) -> bool:
-        """Whether the gateway says that a push is done with."""
+        """Whether the gateway says that a push has ended."""
         said = self._initiator.ask(StatusQueryMessage(push_id)).document.message
         return isinstance(said, StatusQueryResponse) and all(
             result.state is not MessageState.PENDING for result in said.results

@@ -1,4 +1,4 @@
-"""What the demo found out: one structure for machines, a page of text for people."""
+"""The demo's report: one structure for programs, a page of text for people."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class DemoLatency(msgspec.Struct):
 
 
 def latency(seconds: Sequence[float]) -> DemoLatency | None:
-    """Percentiles, each the smallest value that so many do not exceed."""
+    """Return the percentiles of latencies given in seconds; None if there are none."""
     if not seconds:
         return None
     ordered = sorted(seconds)
@@ -33,26 +33,26 @@ def latency(seconds: Sequence[float]) -> DemoLatency | None:
 
 
 class LinkReport(msgspec.Struct):
-    """All devices on one kind of link."""
+    """The figures of all devices on one kind of link."""
 
     devices: int
     away: float
-    """Of the time, by the profile."""
+    """The share of the time with an outage, by the profile."""
     delivered: int
     latency: DemoLatency | None
     resets: int
-    """Connections that an outage broke."""
+    """The number of connections that outages broke."""
     bytes: int
-    """On the links, both ways, without the headers of TCP and IP."""
+    """The bytes on the links, both ways, without the headers of TCP and IP."""
     bytes_per_message: float | None
-    """Of all messages that an application has seen, delivered or read."""
+    """The bytes for each message that an application has seen, delivered or read."""
 
 
 class DemoPeriod(msgspec.Struct):
-    """One playing of the script."""
+    """The figures of one run of the script."""
 
     seconds: float
-    """From whose arrivals the counts are."""
+    """The length of the time whose messages are counted."""
     forwarded: int
     wasted: int
     read_online: int
@@ -60,11 +60,11 @@ class DemoPeriod(msgspec.Struct):
     waste: float | None
     loss: float | None
     bytes_per_second: float
-    """On all links together, during the whole playing."""
+    """The traffic on all links together, during the whole run."""
 
 
 class LearningReport(msgspec.Struct, omit_defaults=True):
-    """Whether anything was learned, or why not."""
+    """What was learned, or why nothing was."""
 
     ran: bool
     reason: str = ""
@@ -75,18 +75,19 @@ class LearningReport(msgspec.Struct, omit_defaults=True):
 
 
 class DemoReport(msgspec.Struct):
-    """Everything."""
+    """Everything that the demo reports, preliminarily or at its end."""
 
     complete: bool
-    """Nothing more is to come; otherwise the comparison is."""
+    """Whether the report is final; otherwise the comparison is still to come."""
     seconds: float
     devices: int
     good: bool
-    """No promise was broken."""
+    """Whether the gateway has broken no promise."""
     lost: int
-    """Accepted, said by the gateway to be done with, and never seen."""
+    """The number of accepted messages that the gateway considers ended and no application saw."""
     under_way: int
-    """Accepted, not seen, and still with the gateway."""
+    """The number of accepted messages that no application has seen yet and the gateway still
+    has."""
     messages: Exactly
     looks: Looks
     latency: DemoLatency | None
@@ -99,7 +100,7 @@ class DemoReport(msgspec.Struct):
 
 
 def period(hop: HopWaste, seconds: float, bytes_per_second: float) -> DemoPeriod:
-    """A playing, from its counts."""
+    """Return the figures of a run, from its counts."""
     return DemoPeriod(
         seconds=round(seconds, 1),
         forwarded=hop.forwarded,
@@ -117,7 +118,7 @@ def _rounded(share: float | None) -> float | None:
 
 
 def rest(report: DemoReport) -> Iterator[str]:
-    """For people who have read all that was there before it was complete."""
+    """Yield the lines of a final report for people who have read the preliminary one."""
     yield f"After {report.seconds:.0f} s, the rest of the report:"
     yield ""
     yield from _exactly(report)
@@ -126,7 +127,7 @@ def rest(report: DemoReport) -> Iterator[str]:
 
 
 def lines(report: DemoReport) -> Iterator[str]:
-    """For people."""
+    """Yield the lines of a report for people."""
     looks = report.looks
     yield f"After {report.seconds:.0f} s with {report.devices} devices:"
     yield ""
@@ -203,8 +204,8 @@ def _latency(found: DemoLatency | None) -> str:
     if found is None:
         return "nothing was delivered"
     return (
-        f"{found.p50:.0f} ms half of them, {found.p95:.0f} ms 95 %, {found.p99:.0f} ms 99 %,"
-        f" {found.longest:.0f} ms at most"
+        f"median {found.p50:.0f} ms, p95 {found.p95:.0f} ms, p99 {found.p99:.0f} ms,"
+        f" longest {found.longest:.0f} ms"
     )
 
 

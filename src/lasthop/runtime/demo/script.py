@@ -1,7 +1,8 @@
-"""What happens in the demo's world, second by second, from a seed.
+"""Makes the demo's script from a seed: everything that publishers, users and links do, second by
+second.
 
 The same script is played before and after the learned policies are switched on: the same messages
-with the same worth at the same moments, the same outages, the same looks of the same users. Only
+with the same ranks at the same moments, the same outages, the same looks of the same users. Only
 what the gateway decides may differ.
 """
 
@@ -20,14 +21,14 @@ class DemoTopic:
 
     name: str
     interval: float
-    """Mean seconds between two messages."""
+    """Mean seconds between two messages of the topic."""
     lifetime: float
-    """Seconds until a message expires."""
+    """Seconds after which a message of the topic expires."""
     most: int
-    """What one look shows: the subscription's Max."""
+    """The most messages that one look shows: the subscription's Max."""
     threshold: float
     policy: str | None = None
-    """The subscriber's own choice, which no learned policy overrides."""
+    """The subscriber's own choice of policy, which no learned policy overrides."""
 
 
 TOPICS = (
@@ -35,15 +36,15 @@ TOPICS = (
     DemoTopic(name="offers", interval=1.2, lifetime=6.0, most=3, threshold=1.0),
     DemoTopic(name="scores", interval=1.5, lifetime=5.0, most=4, threshold=0.0, policy="buffer"),
 )
-"""Of seconds where a real one has hours: a user looks every few seconds, and what was not seen by
-then is stale."""
+"""The ranked topics, with seconds instead of a real topic's hours: a user looks every few seconds,
+and what was not seen by then is stale."""
 
 LONGEST_LIFE = max(topic.lifetime for topic in TOPICS)
 
 HIGHEST_RANK = 5.0
 
 NOTICES = "notices"
-"""A plain topic: everyone gets everything, exactly once and in order."""
+"""A plain topic: every device gets every message, exactly once and in order."""
 
 NOTICE_INTERVAL = 2.5
 ORDER_INTERVAL = 0.5
@@ -52,16 +53,17 @@ ORDER_INTERVAL = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoPerson:
-    """A device and whoever holds it."""
+    """A device of the demo and its user."""
 
     name: str
     profile: LinkProfile
     interval: float
-    """Mean seconds between two looks."""
+    """Mean seconds between two looks of the user."""
 
 
 def people(count: int, random: Random) -> list[DemoPerson]:
-    """So many, on all kinds of links in turn, some of whom look more often than others."""
+    """Return so many devices with users, on all kinds of links in turn; some users look more often
+    than others."""
     made = []
     for number in range(count):
         profile = PROFILES[number % len(PROFILES)]
@@ -72,23 +74,23 @@ def people(count: int, random: Random) -> list[DemoPerson]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
-    """Times are in seconds from its beginning, ascending."""
+    """Everything that happens in one run. Times are in seconds from its beginning, ascending."""
 
     seconds: float
     news: Sequence[tuple[float, DemoTopic, float]]
-    """A message for a ranked topic, and its rank."""
+    """The messages for ranked topics: time, topic and rank."""
     notices: Sequence[float]
     orders: Sequence[tuple[float, str]]
-    """A message to one device, over REST."""
+    """The messages to single devices over REST: time and device."""
     pushes: Sequence[tuple[float, str]]
-    """The same, over PAP."""
+    """The messages to single devices over PAP: time and device."""
     looks: dict[str, Sequence[float]]
     outages: dict[str, Sequence[tuple[float, float]]]
-    """From, until."""
+    """The outages of each device's link: start and end."""
 
 
 def write(fleet: Sequence[DemoPerson], seconds: float, random: Random) -> Script:
-    """A script of this length for these people."""
+    """Make a script of this length for these devices."""
     news = [
         (at, topic, round(random.uniform(0.0, HIGHEST_RANK), 2))
         for topic in TOPICS
@@ -107,7 +109,7 @@ def write(fleet: Sequence[DemoPerson], seconds: float, random: Random) -> Script
 
 
 def _times(mean: float, seconds: float, random: Random) -> list[float]:
-    """Independent of one another, so many a second on average."""
+    """Return independent random times with this mean distance."""
     times = []
     at = random.expovariate(1 / mean)
     while at < seconds:

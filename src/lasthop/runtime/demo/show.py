@@ -1,4 +1,5 @@
-"""What people see while it runs: a line that moves on a terminal, a line per act elsewhere."""
+"""Shows the progress of the demo: a line that is updated on a terminal, a line for each step
+elsewhere."""
 
 from __future__ import annotations
 
@@ -11,11 +12,12 @@ from rich.console import Console
 from rich.status import Status
 
 REFRESH = 0.5
-"""Seconds between two looks at the figures."""
+"""Seconds between two updates of the figures."""
 
 
 class StandingShow:
-    """Says on standard error where things stand; says nothing for machines."""
+    """Shows on standard error what the demo does now; shows nothing if the output is for
+    programs."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
@@ -26,7 +28,7 @@ class StandingShow:
         self.figures: Callable[[], str] = str
 
     def say(self, act: str) -> None:
-        """Something else happens now."""
+        """Show that the next step of the demo begins."""
         self._act = act
         if self._quiet:
             return
@@ -39,13 +41,13 @@ class StandingShow:
         self._refresh()
 
     async def keep_fresh(self) -> None:
-        """Until cancelled."""
+        """Update the figures regularly, until cancelled."""
         while True:
             await asyncio.sleep(REFRESH)
             self._refresh()
 
     def pause(self) -> None:
-        """Make room for other output."""
+        """Remove the status line to make room for other output."""
         if self._status is not None:
             self._status.stop()
             self._status = None

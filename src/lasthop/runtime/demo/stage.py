@@ -1,9 +1,9 @@
-"""The performance: a gateway, a fleet and publishers, through the acts of the demo.
+"""Runs the steps of the demo with a gateway, a fleet of devices and publishers.
 
     before ─▶ learn (the play goes on) ─▶ after ─▶ count ─▶ report ─▶ go on until stopped
 
-*Before* and *after* are the same script; in between the learned policies are switched on. Where
-that takes longer than two minutes, what is known by then is reported, and the rest when it is.
+*Before* and *after* run the same script; in between the learned policies are switched on. If
+that takes longer than two minutes, a preliminary report comes first, and the rest later.
 """
 
 from __future__ import annotations
@@ -32,31 +32,30 @@ from lasthop.runtime.demo.script import LONGEST_LIFE, Script
 from lasthop.runtime.failure import Failure
 
 ACT = 36.0
-"""Seconds of a playing: both of them, and the learning between, then take two minutes on a machine
-that has nothing else to do."""
+"""Seconds of a run: two runs and the learning between then take two minutes on an idle machine."""
 
 LEAD = LONGEST_LIFE
-"""Seconds at the beginning of a playing whose messages do not count: until then devices hold what
+"""Seconds at the beginning of a run whose messages do not count: until then devices still hold what
 was forwarded before it."""
 
 SHORTEST_ACT = LEAD + LONGEST_LIFE + 6.0
-"""Below it a comparison says nothing."""
+"""The shortest run, in seconds, with which a comparison means anything."""
 
 COUNTING = 4.0
-"""Seconds of the whole that are left for counting."""
+"""Seconds of the demo's duration that are reserved for counting."""
 
 DRAIN = 20.0
-"""Seconds after which what has not arrived is asked for at the gateway."""
+"""Seconds after which the gateway is asked about messages that have not arrived."""
 
 REPORT_AFTER = 120.0
-"""Seconds until people want to see something, complete or not."""
+"""Seconds after which people get a report, complete or not."""
 
 HEAD_START = 6.0
-"""Seconds before the end of the first act at which learning begins: Spark takes as long to start,
+"""Seconds before the end of the first run at which learning starts: Spark takes as long to start,
 and reads the log only then."""
 
 LOADING = 30.0
-"""Seconds that the gateway has to take a new policy; it looks every five."""
+"""Seconds that the gateway has to load a new policy."""
 
 INTERLUDE = 20.0
 """Seconds of the scripts that are played while nothing is compared."""
@@ -64,23 +63,24 @@ INTERLUDE = 20.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoPlan:
-    """What was asked for."""
+    """The options with which the demo was started."""
 
     data: Path
     scratch: Path
-    """For whatever is gone with the demo."""
+    """The directory for the demo's temporary files."""
     devices: int
     seconds: float | None
-    """From when everything is in contact; then it ends. None: it goes on until it is stopped."""
+    """The duration in seconds from when all devices are connected. None: the demo goes on until it
+    is stopped."""
     http: str | None = None
     tcp: str | None = None
     seed: int = 1
     no_learning: str = ""
-    """Why nothing is to be learned."""
+    """Why nothing is to be learned; empty if learning is wanted."""
 
 
 class Stage:
-    """Where it is played."""
+    """A running demo: the gateway, the devices, the publishers and the ledger."""
 
     def __init__(
         self,
@@ -111,13 +111,14 @@ class Stage:
 
     @property
     def _left(self) -> float:
-        """Seconds until it is time to count."""
+        """Seconds that are left until the counting."""
         if self._plan.seconds is None:
             return float("inf")
         return self._plan.seconds - COUNTING - self.elapsed
 
     async def reports(self) -> AsyncGenerator[DemoReport, None]:
-        """All acts, and the report; before that what there is of it, when two minutes are over."""
+        """Yield the report after all runs; before it a preliminary one, if two minutes have
+        passed."""
         playing = asyncio.ensure_future(self._perform())
         try:
             if self._plan.seconds is None:
@@ -161,12 +162,12 @@ class Stage:
         await over
 
     async def go_on(self, curtain: asyncio.Event) -> None:
-        """More of the same, until the curtain falls."""
+        """Play further scripts until `curtain` is set."""
         while not curtain.is_set():
             await self.cast.play(self._script(INTERLUDE), curtain)
 
     async def make_tables(self) -> None:
-        """What the dashboard shows of the pipeline, when nobody waits for anything else."""
+        """Make the pipeline's tables for the dashboard, once nothing else is waiting for it."""
         if self._learned is not None:
             await self._learning.make_tables()
 
@@ -184,7 +185,7 @@ class Stage:
         return script.write(self._people, seconds, self._random)
 
     async def _act(self, title: str, play: Script, length: float, *, lead: float = LEAD) -> Act:
-        """Play a script for so long, and note from when to when."""
+        """Play a script for so many seconds, and note when it was."""
         self._say(title)
         on_links = self.cast.bytes_on_links
         began = self._clock.now()
@@ -207,7 +208,7 @@ class Stage:
             falling.cancel()
 
     async def _learn(self, after: float) -> None:
-        """Learn, beginning after so many seconds, while the play goes on."""
+        """Learn while the script goes on, beginning after so many seconds."""
         limit = self._left if self._plan.seconds is not None else None
         try:
             async with asyncio.timeout(limit):
@@ -227,7 +228,7 @@ class Stage:
             await self._learning.stop()
 
     async def _count(self) -> DemoReport:
-        """Good weather, and a moment of silence; then the books are compared."""
+        """End all outages, wait until messages have arrived, and make the final report."""
         self._say("counting")
         self.cast.clear_weather()
         deadline = time.monotonic() + DRAIN
@@ -236,7 +237,7 @@ class Stage:
         return await self._report(complete=True)
 
     async def _report(self, *, complete: bool) -> DemoReport:
-        """What can be said now, while the play may go on."""
+        """Make a report of what is known now, while the script may go on."""
         learned = self._learned
         facts = LearningReport(ran=learned is not None, reason=self._reason)
         if learned is not None:
@@ -254,13 +255,13 @@ class Stage:
         return await asyncio.to_thread(make_report, self._plan.data, self.cast, found)
 
     def following(self) -> Learning | None:
-        """What tells the gateway that its log is waited for, if it is."""
+        """Return what tells the gateway that its log is followed, or None if nothing is learned."""
         return None if self._plan.no_learning else self._learning
 
 
 @asynccontextmanager
 async def staged(plan: DemoPlan, say: Callable[[str], None]) -> AsyncIterator[Stage]:
-    """Everything set up and in contact; at the end all of it is gone."""
+    """Start a gateway, devices and publishers; stop them all at the end of the context."""
     random = Random(plan.seed)
     async with AsyncExitStack() as stack:
         say("starting a gateway")

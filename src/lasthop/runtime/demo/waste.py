@@ -1,8 +1,9 @@
-"""Waste and loss on the last hop, from the gateway's own log, for a span of time.
+"""Waste and loss on the last hop during a span of time, from the gateway's own log.
 
 They are those of the last-hop paper, counted by the code that the pipeline learns with: *waste* is
-what was forwarded and never read, of all forwarded; *loss* is what the user would have read had
-everything been forwarded at once, and has not, of all that. Messages count by when they came.
+the share of forwarded messages that were never read; *loss* is the share, of the messages that the
+user would have read had everything been forwarded at once, that were not read. Messages count by
+the time of their arrival.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ _KINDS = frozenset(str(kind) for kind in KINDS)
 
 
 class HopWaste(msgspec.Struct):
-    """Counts of a span."""
+    """The counts of waste and loss in a span of time."""
 
     forwarded: int = 0
     wasted: int = 0
     read_online: int = 0
-    """What would have been read, had everything been forwarded at once."""
+    """The number of messages that would have been read, had everything been forwarded at once."""
     lost: int = 0
 
     @property
@@ -53,7 +54,7 @@ class HopWaste(msgspec.Struct):
 
 
 class History:
-    """The log, as a replay wants it: one list of rows for each device."""
+    """The gateway's log in the form that a replay needs: one list of rows for each device."""
 
     def __init__(self, data: Path) -> None:
         self._rows: defaultdict[tuple[str, str], list[ReplayRow]] = defaultdict(list)
@@ -66,7 +67,7 @@ class History:
                     self._rows[event.app, event.dev].append(_row(event))
 
     def hop(self, topics: Collection[str], since: Micros, until: Micros) -> HopWaste:
-        """What became of the messages of these topics that came between two moments."""
+        """Return the counts for the messages of these topics that arrived between two times."""
         total = HopWaste()
         for rows in self._rows.values():
             best = estimate(

@@ -1,6 +1,7 @@
-"""`lasthop doctor`: is everything here that a gateway needs, and if not, how to get it.
+"""`lasthop doctor`: checks that everything a gateway needs is there, and says how to get what is
+missing.
 
-Each check is a function that looks at one thing and returns a `Finding`; `examine` makes the round.
+Each check is a function that examines one thing and returns a `Finding`; `examine` runs them all.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ __all__ = ["Finding", "FindingState", "examine"]
 def examine(
     config: Path | None, *, environment: Mapping[str, str], data: Path | None = None
 ) -> Iterator[Finding]:
-    """All checks, one after the other; those of a gateway with the settings that it would have."""
+    """Run all checks, one after the other; those of a gateway use the settings that it would
+    have."""
     yield machine.python()
     yield machine.sqlite()
     yield machine.event_loop()

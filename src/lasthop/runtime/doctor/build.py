@@ -1,4 +1,4 @@
-"""Whether the hot modules are compiled, and still the ones that the source says."""
+"""Checks whether the hot modules are compiled, and from the present sources."""
 
 from __future__ import annotations
 
@@ -11,21 +11,19 @@ from lasthop.runtime.doctor.finding import Finding, broken, could_be_better, goo
 REBUILD = "make accelerate, or make accelerate ARGS=--clean for pure Python"
 
 COPIES = {"compiled": "engine"}
-"""A package that is compiled from the sources of another one beside it."""
+"""The packages that are compiled from the sources of another package beside them."""
 
 
-ROOTS = tuple(Path(package.__path__[0]) for package in (lasthop, lasthop_xml))
-
-
-def accelerated(*roots: Path) -> Finding:
-    """Python prefers what was compiled, also when the source has changed since."""
-    libraries = sorted(path for root in roots or ROOTS for path in root.rglob("*.so"))
+def accelerated(root: Path | None = None) -> Finding:
+    """Check the compiled modules: Python prefers them even if their source has changed since."""
+    root = root or Path(lasthop.__file__).parent
+    libraries = sorted(root.rglob("*.so"))
     if not libraries:
         return could_be_better("accelerated build", "pure Python", "make accelerate, if you like")
     stale = [path for path in libraries if _stale(path)]
     if stale:
         names = ", ".join(sorted(path.name.split(".")[0] for path in stale))
-        # What runs is not what was written, which is worse than slow.
+        # What runs is then not the present source, which is worse than slow.
         return broken("accelerated build", f"older than its source: {names}", REBUILD)
     return good("accelerated build", f"{len(libraries)} modules")
 
@@ -38,4 +36,4 @@ def _stale(library: Path) -> bool:
     try:
         return source.stat().st_mtime > library.stat().st_mtime
     except OSError:
-        return False  # The shared part that mypyc makes of several modules has no source.
+        return False  # mypyc's library for several modules has no source of its own.

@@ -1,4 +1,4 @@
-"""What a check has found."""
+"""The result of a check of `lasthop doctor`."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ import msgspec
 
 
 class FindingState(StrEnum):
-    """How it is."""
+    """How good or bad the result of a check is."""
 
     GOOD = "good"
     COULD_BE_BETTER = "could be better"
-    """A gateway runs without it, but slower, or not for as many, or learns nothing."""
+    """A gateway runs, but slower, or for fewer devices, or without learning."""
     BROKEN = "broken"
-    """A gateway does not run, or not as it promises."""
+    """A gateway does not run, or does not keep its promises."""
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One thing that was looked at."""
+    """The result of one check of `lasthop doctor`."""
 
     name: str
     state: FindingState
     found: str
     remedy: str = ""
-    """What to do about it; empty if nothing."""
+    """What to do about it; empty if nothing needs to be done."""
 
 
 def good(name: str, found: str) -> Finding:

@@ -1,4 +1,5 @@
-"""What a gateway with these settings would meet: its certificate, its directory, its ports."""
+"""Checks what a gateway with these settings would find: its certificate, its directory, its
+ports."""
 
 from __future__ import annotations
 
@@ -22,29 +23,30 @@ from lasthop.runtime.settings import Settings, Tls
 from lasthop.runtime.units import ListenAddress
 
 SOON = 14 * 86_400
-"""Seconds before its end at which a certificate is worth a word."""
+"""Seconds before the end of a certificate from which on the check reports it."""
 
 FORGETFUL = {"tmpfs", "ramfs", "devtmpfs"}
-"""Kinds of file systems that live in memory."""
+"""The file systems that are in memory and lost with it."""
 
 SLOW_SYNC = 0.05
-"""Seconds. Every publisher waits at least that long for its answer."""
+"""Seconds for a sync that count as slow: every publisher waits at least that long for its
+answer."""
 
 
 def unreadable(error: LasthopError) -> Finding:
-    """Settings that a gateway would refuse."""
+    """Report settings that a gateway would refuse."""
     return broken("settings", str(error), "lasthop config shows all settings, explained")
 
 
 def configuration(config: Path | None, settings: Settings) -> Finding:
-    """Settings that it would take."""
+    """Report settings that a gateway would accept, and whether they require credentials."""
     where = str(config) if config is not None else "the defaults and the environment"
     kept = "open to everyone on this machine" if settings.open_house else "with credentials only"
     return good("settings", f"{where}; {kept}")
 
 
 def certificates(tls: Tls, now: float | None = None) -> Iterator[Finding]:
-    """The certificate and its key, if there are any."""
+    """Check the certificate and its key, if there are any."""
     if not tls.cert:
         return
     try:
@@ -65,7 +67,7 @@ def certificates(tls: Tls, now: float | None = None) -> Iterator[Finding]:
 
 
 def traces(endpoint: str) -> Iterator[Finding]:
-    """Whether what was asked to be traced can be."""
+    """Check that the packages for traces are installed, if traces are on."""
     if not endpoint:
         return
     if find_spec("opentelemetry") is None or find_spec("opentelemetry.proto") is None:
@@ -75,7 +77,7 @@ def traces(endpoint: str) -> Iterator[Finding]:
 
 
 def directory(data: Path) -> Finding:
-    """Whether the store can be written."""
+    """Check that the store can be written in the data directory."""
     place = _existing(data)
     if not place.is_dir():
         return broken("data directory", f"{place} is no directory", "choose another with --data")
@@ -85,7 +87,7 @@ def directory(data: Path) -> Finding:
 
 
 def disk(data: Path) -> Finding:
-    """Whether what is written there is there after a loss of power, and how long that takes."""
+    """Check that written data survives a loss of power, and how long a sync takes."""
     place = _existing(data)
     kind = _kind(place)
     if kind in FORGETFUL:
@@ -103,7 +105,7 @@ def disk(data: Path) -> Finding:
 
 
 def ports(settings: Settings) -> Iterator[Finding]:
-    """Whether they are free, or taken by the gateway of this very directory."""
+    """Check that the ports are free, or used by the gateway of this data directory."""
     data = Path(settings.data)
     running = find(data) if data.is_dir() else None
     if running is not None:
@@ -124,7 +126,7 @@ def ports(settings: Settings) -> Iterator[Finding]:
 
 
 def _existing(path: Path) -> Path:
-    """The directory, or the nearest one above it that is there."""
+    """Return the directory, or the nearest existing one above it."""
     path = path.absolute()
     while not path.exists() and path != path.parent:
         path = path.parent
@@ -132,7 +134,8 @@ def _existing(path: Path) -> Path:
 
 
 def _kind(place: Path) -> str:
-    """The kind of the file system that a directory is on; empty where that is not told."""
+    """Return the type of the file system that a directory is on, or an empty text if it is
+    unknown."""
     try:
         mounts = Path("/proc/mounts").read_text()
     except OSError:
@@ -147,7 +150,7 @@ def _kind(place: Path) -> str:
 
 
 def _sync_time(place: Path) -> float:
-    """Seconds that the disk takes for a page, as a commit has it."""
+    """Return the seconds that the disk takes to sync a page, as a commit does."""
     times = []
     with tempfile.TemporaryFile(dir=place) as file:
         for _ in range(5):

@@ -1,4 +1,4 @@
-"""What the pipeline needs. A gateway runs without."""
+"""Checks what the pipeline needs. A gateway runs without it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PACKAGES = ("pyspark", "pyarrow", "pandas")
 
 
 def spark() -> Finding:
-    """Whether the pipeline is installed."""
+    """Check that the packages of the pipeline are installed."""
     missing = [name for name in PACKAGES if find_spec(name) is None]
     if missing:
         return could_be_better("spark", f"no {', '.join(missing)}: nothing is learned", INSTALL)
@@ -22,7 +22,7 @@ def spark() -> Finding:
 
 
 def java() -> Finding:
-    """Whether there is a Java that Spark runs on."""
+    """Check that there is a version of Java on which Spark runs."""
     refused = []
     for place in candidates():
         found = describe(place)

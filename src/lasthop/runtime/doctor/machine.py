@@ -1,4 +1,4 @@
-"""What the machine and its Python offer."""
+"""Checks the machine and its Python."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from lasthop.runtime.doctor.finding import Finding, broken, could_be_better, goo
 from lasthop.store.sqlite.connection import OLDEST_SQLITE
 
 PYTHONS = ((3, 11), (3, 14))
-"""From the first on, up to before the second."""
+"""The supported versions of Python: from the first on, and before the second."""
 
 MANY_FILES = 4096
-"""Each device in contact takes one; the usual limit of 1024 is reached by a thousand of them."""
+"""The number of open files from which on the check is content: each connected device takes one, and
+the usual limit of 1024 is reached by a thousand devices."""
 
 SKEW = 60.0
-"""Seconds by which a file may seem to come from the future before the clock is to blame."""
+"""Seconds by which a file may seem to come from the future before the clock is considered wrong."""
 
 
 def python(version: tuple[int, ...] = sys.version_info[:3]) -> Finding:
-    """Whether this Python is one that is supported."""
+    """Check that this version of Python is supported."""
     shown = ".".join(map(str, version))
     if PYTHONS[0] <= version[:2] < PYTHONS[1]:
         return good("python", shown)
@@ -31,7 +32,7 @@ def python(version: tuple[int, ...] = sys.version_info[:3]) -> Finding:
 
 
 def sqlite(version: tuple[int, ...] = sqlite3.sqlite_version_info) -> Finding:
-    """Whether the store's library is new enough."""
+    """Check that SQLite is new enough for the store."""
     shown, oldest = (".".join(map(str, numbers)) for numbers in (version, OLDEST_SQLITE))
     if version >= OLDEST_SQLITE:
         return good("sqlite", shown)
@@ -39,14 +40,14 @@ def sqlite(version: tuple[int, ...] = sqlite3.sqlite_version_info) -> Finding:
 
 
 def event_loop() -> Finding:
-    """Whether the fast event loop is there."""
+    """Check that uvloop, the fast event loop, is installed."""
     if find_spec("uvloop") is not None:
         return good("uvloop", "installed")
     return broken("uvloop", "not installed", "pip install uvloop")
 
 
 def open_files(limit: int | None = None) -> Finding:
-    """How many devices can be in contact at once."""
+    """Check how many devices can be connected at once."""
     soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0] if limit is None else limit
     if soft == resource.RLIM_INFINITY or soft >= MANY_FILES:
         return good("open files", "no limit" if soft == resource.RLIM_INFINITY else f"{soft}")
@@ -58,7 +59,8 @@ def open_files(limit: int | None = None) -> Finding:
 
 
 def clock(data: Path, now: float | None = None) -> Finding:
-    """Whether the clock is behind what was written here before: deadlines are by it."""
+    """Check that the clock is not behind the files written here before, since deadlines depend on
+    it."""
     now = time.time() if now is None else now
     try:
         newest = max((path.stat().st_mtime for path in data.iterdir()), default=0.0)

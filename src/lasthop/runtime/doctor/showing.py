@@ -1,4 +1,5 @@
-"""When a certificate ends, found out by showing it: the standard library reads none from a file."""
+"""Finds when a certificate ends by a TLS handshake in memory: the standard library cannot read that
+from a file."""
 
 from __future__ import annotations
 
@@ -6,15 +7,15 @@ import ssl
 
 
 def expiry(server: ssl.SSLContext, trusted: str) -> float:
-    """Seconds since 1970 until which the server's certificate is good.
+    """Return when the server's certificate ends, in seconds since 1970.
 
-    A handshake in memory, with a client that trusts this certificate as it is. An `SSLError` says
-    what is wrong with it.
+    A client that trusts exactly this certificate makes a handshake in memory. An `SSLError` says
+    what is wrong with the certificate.
     """
     client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     client.check_hostname = False
     client.load_verify_locations(trusted)
-    # The certificate itself is trusted, whoever has signed it, and whenever it ends.
+    # Trust the certificate itself, whoever has signed it.
     client.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     client.verify_flags &= ~ssl.VERIFY_X509_STRICT
     to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()

@@ -1,2 +1,2 @@
-"""Filters of subscriptions, matched with large bodies in a process of their own: reading them in
-Python would hold the interpreter, and everybody would wait."""
+"""Matches the filters of subscriptions with large bodies in a process of its own: doing that in the
+gateway would hold the interpreter, and everybody would wait."""

@@ -1,4 +1,4 @@
-"""What a gateway and its filter worker say to each other: a length of four bytes, and msgpack."""
+"""The messages between a gateway and its filter worker: a length of four bytes, then msgpack."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ HEAD: Final = 4
 
 
 class Learn(msgspec.Struct, tag="learn", array_like=True):
-    """Expressions that have come (or else gone), each with its app. Nothing is answered."""
+    """Tells the worker of expressions that were added (True) or removed (False), each with its app.
+    There is no answer."""
 
     changes: list[tuple[str, str, bool]]
 
 
 class Match(msgspec.Struct, tag="match", array_like=True):
-    """Match this body with all expressions of an app. The answer is a `Reading`."""
+    """Asks the worker to match a body with all expressions of an app. The answer is a `Reading`."""
 
     app: str
     content_type: str
@@ -31,6 +32,6 @@ decode_reading = msgspec.msgpack.Decoder(Reading).decode
 
 
 def frame(message: Learn | Match | Reading) -> bytes:
-    """A message as it travels."""
+    """Return a message with its length, as it is sent."""
     data = encode(message)
     return len(data).to_bytes(HEAD) + data

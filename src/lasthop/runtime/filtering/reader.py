@@ -1,5 +1,5 @@
-"""Has bodies read by the filter worker: starts it when the first one comes, tells it of changed
-expressions, and replaces it when it dies or takes too long."""
+"""Has large bodies read by the filter worker: starts the worker for the first one, tells it of
+changed expressions, and replaces it when it dies or takes too long."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from lasthop.runtime.filtering.frames import HEAD, Learn, Match, decode_reading,
 from lasthop_xml.xpath.reading import Outcome, Reading
 
 PATIENCE = 10.0
-"""Seconds for one body. The limits of what is read keep most below one second; this is for the
-expressions of thousands of subscribers that meet a large document."""
+"""Seconds for one body. The limits of what is read keep most below one second; this is for a large
+document and the expressions of thousands of subscribers."""
 
 START_PATIENCE = 60.0
 """Seconds until a new worker knows all expressions: 100,000 take ten, on an idle machine."""
 
 LEARNED_AT_ONCE = 1000
-"""Expressions in one frame: encoding them takes a millisecond at most, and others are served in
-between."""
+"""The most expressions in one frame: encoding them takes a millisecond at most, and others are
+served in between."""
 
 log = structlog.get_logger()
 
 
 class FilterGateway(Protocol):
-    """The gateway, for those who read on its behalf."""
+    """The gateway, as the reader of large bodies uses it."""
 
     def filters_matched(self, message: int, reading: Reading) -> None:
-        """Hand in what came of a body."""
+        """Tell the gateway which filters a message's body has matched."""
         ...
 
     def filter_expressions(self) -> Iterable[tuple[str, str]]:
-        """All expressions that there are, with the app of each."""
+        """Return all expressions of the gateway, with the app of each."""
         ...
 
 
 class FilterReader:
-    """One worker process, and what it is asked."""
+    """Runs the filter worker, and asks it about one body after the other."""
 
     def __init__(self) -> None:
         self._gateway: FilterGateway | None = None
@@ -51,17 +51,17 @@ class FilterReader:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def open(self, gateway: FilterGateway) -> None:
-        """Say who hears the answers."""
+        """Set the gateway that gets the answers."""
         self._gateway = gateway
 
     def match(self, effect: MatchFilters) -> None:
-        """The gateway asks; one such question is open at a time."""
+        """Ask the worker which filters a body matches; one such question is open at a time."""
         task = asyncio.get_running_loop().create_task(self._answer(effect))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
-        """End the worker. What it was given is given again after a restart."""
+        """End the worker. The gateway asks again about an unfinished body after a restart."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -69,7 +69,7 @@ class FilterReader:
 
     @property
     def pid(self) -> int | None:
-        """The worker's, while there is one."""
+        """The worker's process id, or None."""
         return None if self._process is None else self._process.pid
 
     async def _answer(self, effect: MatchFilters) -> None:
@@ -80,7 +80,7 @@ class FilterReader:
             log.warning("filter worker took too long", app=effect.app, size=len(effect.body))
             await self._end()
             reading = Reading(Outcome.FAILED, reason="it took too long")
-        except Exception as error:  # Whatever it is: those behind this message wait for it.
+        except Exception as error:  # Later messages wait for this answer, so always give one.
             log.warning("filter worker ended", reason=repr(error))
             await self._end()
             reading = Reading(Outcome.FAILED, reason="the worker that reads it ended")
@@ -105,7 +105,8 @@ class FilterReader:
             return decode_reading(await process.stdout.readexactly(int.from_bytes(head)))
 
     async def _start(self) -> asyncio.subprocess.Process:
-        # In a session of its own: Ctrl-C in a terminal is for the gateway, which then ends it.
+        # In a session of its own, so that Ctrl-C in a terminal reaches only the gateway, which then
+        # ends it.
         self._process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",

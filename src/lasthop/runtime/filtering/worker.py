@@ -1,7 +1,7 @@
-"""The filter worker: it knows the expressions of all apps, and reads one body after the other.
+"""The filter worker, which knows the expressions of all apps and reads one body after the other.
 
-`python -m lasthop.runtime.filtering.worker`, started by a gateway alone, which it hears on its
-standard input and answers on its standard output. It ends when the gateway hangs up.
+`python -m lasthop.runtime.filtering.worker` is started only by a gateway. It reads orders from its
+standard input, writes answers to its standard output, and ends when the input ends.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lasthop_xml.xpath.subscriptions import Subscriptions
 
 
 def serve(orders: BinaryIO, answers: BinaryIO) -> None:
-    """Do what the gateway says until it hangs up."""
+    """Carry out the gateway's orders until their stream ends."""
     tables: dict[str, Subscriptions[str]] = {}
     while len(head := orders.read(HEAD)) == HEAD:
         order = decode_order(orders.read(int.from_bytes(head)))
@@ -26,14 +26,14 @@ def serve(orders: BinaryIO, answers: BinaryIO) -> None:
         table = tables.get(order.app) or Subscriptions[str]()
         try:
             reading = read(table, order.content_type, order.body, LIMITS)
-        except Exception as error:  # A bug of ours must not become one of delivery.
+        except Exception as error:  # A bug here must not stop deliveries.
             reading = Reading(Outcome.FAILED, reason=type(error).__name__)
         answers.write(frame(reading))
         answers.flush()
 
 
 def learn(tables: dict[str, Subscriptions[str]], order: Learn) -> None:
-    """Know these expressions, or no longer. One that is known already, or is not, stays so."""
+    """Add or remove expressions; adding a known one or removing an unknown one changes nothing."""
     for app, xpath, there in order.changes:
         table = tables.setdefault(app, Subscriptions[str]())
         if there:

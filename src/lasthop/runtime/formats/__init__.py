@@ -1,4 +1,4 @@
-"""The formats that `lasthop codec` converts, each of them one small module.
+"""The formats that `lasthop codec` converts, one small module for each.
 
 To add a format, write a module with a `TextFormat` named `FORMAT` and enter it in `FORMATS`.
 """
@@ -15,4 +15,4 @@ FORMATS: dict[str, TextFormat] = {
     "xebu": xebu.FORMAT,
     "xml": xml.FORMAT,
 }
-"""By what they are called on the command line."""
+"""All formats, by their names on the command line."""

@@ -1,4 +1,4 @@
-"""What every format has in common: text in, octets out, and back."""
+"""The interface of all formats: text to octets, and back."""
 
 from __future__ import annotations
 
@@ -10,46 +10,47 @@ from lasthop_xml.relaxng.schema import Schema
 
 
 class WantedForm(NamedTuple):
-    """What the user asked for; None leaves it to the format."""
+    """The options that the user gave for a conversion; None leaves the choice to the format."""
 
     type: str | None = None
     version: str | None = None
     lenient: bool = False
     state: bytes | None = None
-    """What a session has left behind, for formats that remember earlier messages."""
+    """The state of the session after its last message, for formats that remember earlier
+    messages."""
     schema: Schema | None = None
-    """What both ends know about the documents, for formats that make use of it."""
+    """The schema that both ends know, for formats that use one."""
     profile: bytes | None = None
-    """What both ends learned from samples, for formats that can be trained."""
+    """The profile that both ends have learned from samples, for formats that can be trained."""
     level: str | None = None
-    """How hard to try, for formats that can try harder."""
+    """The level of compression, for formats that have several."""
 
 
 class Encoded(NamedTuple):
-    """Octets, and what they are."""
+    """The octets of an encoded text, and their type."""
 
     octets: bytes
     type: str
-    """One of the format's types."""
+    """The type of the octets, one of the format's types."""
     state: bytes | None = None
-    """What the next message of the session needs."""
+    """The state of the session, which the next message needs."""
 
 
 class Decoded(NamedTuple):
-    """A text, and what it is."""
+    """The text of decoded octets, and what else they say."""
 
     text: bytes
-    """Ends in a newline, unless it carries a body."""
+    """The text, which ends in a newline unless it carries a body."""
     type: str
     facts: Mapping[str, object]
-    """For machines: all that the octets say."""
+    """Everything that the octets say, for output as JSON."""
     state: bytes | None = None
-    """What the next message of the session needs."""
+    """The state of the session, which the next message needs."""
 
 
 @dataclass(frozen=True)
 class TextFormat:
-    """A format with a text and a binary form. Both functions raise a LasthopError."""
+    """A format with a text and a binary form. `encode` and `decode` raise `LasthopError`."""
 
     about: str
     types: tuple[str, ...]
@@ -57,10 +58,10 @@ class TextFormat:
     decode: Callable[[bytes, WantedForm], Decoded]
     versions: tuple[str, ...] = field(default=())
     stateful: bool = False
-    """Whether it has a state to keep between messages."""
+    """Whether the format keeps a state between messages."""
     uses_schema: bool = False
-    """Whether it can do with less if it knows what documents look like."""
+    """Whether the format can use a schema to make messages smaller."""
     levels: tuple[str, ...] = ()
-    """How hard it can try, if one can choose."""
+    """The levels of compression that one can choose, if any."""
     train: Callable[[list[bytes]], bytes] | None = None
-    """From sample texts to a profile, if it can learn from them beforehand."""
+    """Makes a profile from sample texts, for a format that can be trained."""

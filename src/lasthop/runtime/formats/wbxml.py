@@ -1,4 +1,4 @@
-"""WBXML: the XML of a push document to its binary form and back."""
+"""The WBXML format: converts the XML of a push document to its binary form and back."""
 
 from __future__ import annotations
 

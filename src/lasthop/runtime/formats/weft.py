@@ -1,4 +1,5 @@
-"""Weft: XML messages of a session as what both ends could not have guessed."""
+"""The Weft format: converts the XML messages of a session to octets that contain only what the
+other end cannot predict."""
 
 from __future__ import annotations
 
@@ -54,7 +55,7 @@ def _decode(octets: bytes, wanted: WantedForm) -> Decoded:
         decoder = restore_decoder(wanted.state, profile=profile)
     events = decoder.decode(octets)
     text = serialize_xml(events)
-    # The first octet has said it, or there would be no events.
+    # The decoder has checked the first octet already.
     level = Level(octets[0] & 3).name.lower()
     facts = {
         "level": level,

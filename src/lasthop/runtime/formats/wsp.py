@@ -1,7 +1,7 @@
-"""WSP: header lines to octets and back, alone or as a push with its content.
+"""The WSP format: converts header lines to octets and back, alone or as a push with its content.
 
 The text of a push is that of an HTTP message: header lines with the content type, an empty line,
-and the content. What HTTP has no line for starts with `@`: the transaction of a datagram, and
+and the content. Facts that HTTP has no line for start with `@`: the transaction of a datagram, and
 whether the push wants a confirmation.
 """
 
@@ -60,7 +60,7 @@ def _parse_push(text: bytes) -> tuple[Push, int]:
 
 
 def _split(text: bytes) -> tuple[bytes, bytes, bytes]:
-    """Lines, the empty line and the content, whichever way the lines end."""
+    """Split a text into its lines, the empty line and the content, with either kind of line end."""
     plain, empty = text.find(b"\n\n"), text.find(b"\r\n\r\n")
     if empty >= 0 and (plain < 0 or empty < plain):
         return text.partition(b"\r\n\r\n")

@@ -1,4 +1,4 @@
-"""Xebu: XML messages of a session to their compact form and back."""
+"""The Xebu format: converts the XML messages of a session to their compact form and back."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _decode(octets: bytes, wanted: WantedForm) -> Decoded:
     events = decoder.decode(octets)
     text = serialize_xml(events)
     facts = {"events": len(events), "message": decoder.messages, "text": text.decode()}
-    # The first octet has said which strings get tokens, or there would be no events.
+    # The decoder has checked the first octet already; it says which strings get tokens.
     mode = Mode(octets[0] & 0xF0 & ~OMISSION).name.lower()
     return Decoded(text + b"\n", mode, facts, save_decoder(decoder))
 

@@ -1,4 +1,5 @@
-"""XML itself: read with all our limits, and written as it is or in canonical form."""
+"""The XML format: reads a document with all limits of the gateway, and writes it as it is or in
+canonical form."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class Ota(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Limits(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """The limits of one gateway."""
+    """Limits on the work that one gateway accepts."""
 
     body: Annotated[Size, Meta(description="The largest body of a message.")] = Size(_limits.body)
     largest_body: Annotated[

@@ -56,7 +56,7 @@ class Pap(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Access(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Access without a credential."""
+    """Who may publish and connect without a credential."""
 
     anonymous: Annotated[
         Literal["loopback", "never"],

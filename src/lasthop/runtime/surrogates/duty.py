@@ -13,7 +13,7 @@ class Launch:
 
     app: str
     place: str
-    """The surrogate's class, as package.module:Class."""
+    """The place of the surrogate's class, as package.module:Class."""
     memory: int
     """The limit on the worker's address space, in bytes."""
     path: str = ""

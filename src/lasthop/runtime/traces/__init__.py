@@ -1,9 +1,9 @@
-"""Traces: what became of a message, among what its publisher did before and its device after.
+"""Traces of deliveries, as parts of the traces of publishers and devices.
 
-    overheard events ─▶ journeys ─▶ shipping ─▶ OTLP over HTTP, to a collector
+    exported events ─▶ journeys ─▶ shipping ─▶ OTLP over HTTP, to a collector
                        (no I/O)     (a thread)
 
-Nothing here is on the way of a message: events are heard after they were committed, a collector
-that is slow or away is waited for by one thread, and what does not fit into its queue is dropped
+Traces do not delay messages: events are read after they were committed, only one thread waits
+for a collector that is slow or away, and spans that do not fit into its queue are dropped
 and counted.
 """

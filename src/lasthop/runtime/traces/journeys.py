@@ -1,8 +1,8 @@
-"""From the events of deliveries to spans: one for each delivery, with its waits, transmissions and
-handling as parts.
+"""Turns the events of deliveries into spans: one for each delivery, with its waits, transmissions
+and handling as parts.
 
-Ids are made from what a span is about: the same events make the same spans, so that what is heard
-again after a crash is no second journey.
+Ids are made from what a span is about: the same events make the same spans, so that events that are
+read again after a crash make no second trace.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from lasthop.wire import tracecontext
 from lasthop.wire.tracecontext import TraceContext
 
 MOST_OPEN = 20_000
-"""Deliveries that are remembered until they end, some 2 kB each. Of others, for devices that stay
-away while much is sent, the beginning is told by the message's key alone."""
+"""The most deliveries that are remembered until they end, some 2 kB each. Of others, for devices
+that stay away while much is sent, the start is known only from the message's key."""
 
 MOST_STEPS = 128
-"""Of one delivery: a link that keeps breaking would make an endless story."""
+"""The most steps of one delivery: a link that keeps breaking would make endless ones."""
 
 ENDS = frozenset(state.name.lower() for state in State if state.final)
 STORY = ENDS | {
@@ -37,7 +37,8 @@ STORY = ENDS | {
     Kind.PARKED,
 }
 FAILURES = frozenset({Kind.EXPIRED, Kind.ABORTED, Kind.TIMED_OUT, Kind.UNDELIVERABLE})
-"""Ends that nobody wanted. That a message was cancelled or not worth sending is none."""
+"""The final states that are failures. A cancelled message, or one not worth sending, is not a
+failure."""
 
 _PARTS = {
     Kind.ACCEPTED: "wait",
@@ -45,32 +46,32 @@ _PARTS = {
     Kind.TRANSMITTED: "transmit",
     Kind.RECEIVED: "handle",
 }
-"""What begins with such an event."""
+"""The name of the part that begins with an event of this kind."""
 _BOUNDARIES = ENDS | _PARTS.keys() | {Kind.RELEASED, Kind.PARKED}
-"""And lasts until one of these."""
+"""The kinds of events at which a part ends."""
 
 _STEP_FACTS = ("reason", "link", "network", "policy", "attempt", "bytes", "cost")
 
 
 class Journey:
-    """One delivery, under way or over."""
+    """The steps of one delivery, in progress or ended."""
 
     __slots__ = ("context", "parent", "steps")
 
     def __init__(self, context: TraceContext, parent: bytes) -> None:
         self.context = context
-        """Its own trace and span."""
+        """The trace and span of the delivery itself."""
         self.parent = parent
         self.steps: list[Event] = []
 
     @property
     def size(self) -> int:
-        """How many spans it is, once it is over."""
+        """The number of spans that the ended delivery makes."""
         return 1 + sum(step.kind in _PARTS for step in self.steps)
 
 
 class Journeys:
-    """Hears events, and gives back each delivery when it is over."""
+    """Collects the events of deliveries, and returns each delivery when it has ended."""
 
     def __init__(
         self,
@@ -79,21 +80,22 @@ class Journeys:
         most_open: int = MOST_OPEN,
         earlier: Callable[[int], Event | None] = lambda offset: None,
     ) -> None:
-        """Of messages that come in no trace, a `sample` is traced. `earlier` finds an event by its
-        offset, if it is still at hand."""
+        """`sample` is the share of messages without a trace that is traced. `earlier` finds an
+        event by its offset, or returns None."""
         self._threshold = round(sample * (1 << 64))
         self._most_open = most_open
         self._earlier = earlier
         self._open: dict[tuple[int, str], Journey | None] = {}
-        """By message and device, oldest first; None for those that are not traced."""
+        """The journeys by message and device, oldest first; None for deliveries that are not
+        traced."""
         self.forgotten = 0
-        """Deliveries of which only the end is going to be told in full."""
+        """The number of traced deliveries that were dropped before their end."""
 
     def __len__(self) -> int:
         return len(self._open)
 
     def note(self, event: Event) -> Journey | None:
-        """An event; the journey that it ends, if that is traced."""
+        """Note an event; return the journey that it ends, if the delivery is traced."""
         if event.kind not in STORY:
             return None
         place = event.msg, event.dev
@@ -124,14 +126,15 @@ class Journeys:
             if not given.sampled:
                 return None
             return Journey(TraceContext(given.trace, span, True), given.span)
-        # All deliveries of a message are one trace, which begins like the message's id.
+        # All deliveries of a message are one trace, whose id begins with the message's key.
         chosen = _digest(8, event.gw, event.msg)
         if int.from_bytes(chosen) >= self._threshold:
             return None
         return Journey(TraceContext(event.msg.to_bytes(8) + chosen, span, True), b"")
 
     def _recalled(self, event: Event) -> Journey | None:
-        """A journey that began before we listened, or that was forgotten: as far as can be told."""
+        """Return a journey that began before the start or was dropped, from the earlier events that
+        can still be found; None if it is not traced."""
         steps: list[Event] = []
         offset = event.prev
         while offset >= 0 and len(steps) < MOST_STEPS and (found := self._earlier(offset)):
@@ -145,7 +148,7 @@ class Journeys:
 
 
 def spans_of(journey: Journey) -> list[Span]:
-    """A journey that is over, as spans: the whole, then its parts."""
+    """Return the spans of an ended journey: the delivery, then its parts."""
     steps = journey.steps
     end = steps[-1]
     trace, span, _ = journey.context
@@ -169,7 +172,7 @@ def spans_of(journey: Journey) -> list[Span]:
 
 
 def _parts(delivery: Span, steps: list[Event]) -> list[Span]:
-    """What the time of a delivery was spent on."""
+    """Return the parts of a delivery: waits, transmissions and handling."""
     parts: list[Span] = []
     begun: Event | None = None
     for step in steps:
@@ -214,11 +217,11 @@ def _attributes(steps: list[Event], end: Event) -> Attributes:
 
 
 def _facts(step: Event) -> Attributes:
-    """What a step says of itself."""
+    """Return the facts of a step as attributes of a span."""
     return {f"lasthop.{name}": value for name in _STEP_FACTS if (value := getattr(step, name))}
 
 
 def _digest(size: int, *of: object) -> bytes:
-    """An id that is the same whenever it is made of the same, and never all zeros."""
+    """Return an id that is always the same for the same arguments, and never all zeros."""
     found = blake2b("/".join(map(str, of)).encode(), digest_size=size).digest()
     return found if any(found) else b"\x01" * size

@@ -1,4 +1,4 @@
-"""Spans as OTLP has them: protobuf, for `POST /v1/traces`."""
+"""Encodes spans for OTLP: protobuf, for `POST /v1/traces`."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from lasthop.runtime.traces.spans import Attributes, Span
 CONTENT_TYPE = "application/x-protobuf"
 
 _NANOS = 1000
-"""In a microsecond."""
+"""Nanoseconds in a microsecond."""
 
 
 def encode(spans: Iterable[Span], resource: Attributes) -> bytes:
-    """One request, for spans of one gateway."""
+    """Return the body of one request, for spans of one gateway."""
     scope = InstrumentationScope(name="lasthop", version=__version__)
     scoped = ScopeSpans(scope=scope, spans=map(_span, spans))
     described = Resource(attributes=_attributes(resource))
@@ -39,11 +39,11 @@ def encode(spans: Iterable[Span], resource: Attributes) -> bytes:
 
 
 def rejected(answer: bytes) -> int:
-    """How many spans a collector did not want, of those that it was given."""
+    """Return how many spans of a request the collector has rejected, according to its answer."""
     try:
         response = ExportTraceServiceResponse.FromString(answer)
     except DecodeError:
-        return 0  # It said 200; what else it says is its own business.
+        return 0  # The status was 200, so an unreadable body does not matter.
     return response.partial_success.rejected_spans
 
 

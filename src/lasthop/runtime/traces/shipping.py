@@ -1,9 +1,8 @@
-"""The thread that takes journeys to a collector, in batches, and the queue before it.
+"""Sends journeys to a collector in batches, by a thread with a queue.
 
-It is also the thread that makes spans of them: what is dropped has cost next to nothing.
-
-A collector that is away is tried again, later and later, with the same batch; meanwhile the queue
-fills, and what finds no room is dropped and counted. Memory is bounded by the queue and one batch.
+The thread also turns journeys into spans, so that dropped journeys have cost almost nothing. If the
+collector is away, the same batch is tried again after growing pauses; meanwhile the queue fills,
+and journeys without room are dropped and counted. Memory is bounded by the queue and one batch.
 """
 
 from __future__ import annotations
@@ -20,28 +19,29 @@ from lasthop.runtime.traces.journeys import Journey
 log = structlog.get_logger()
 
 RETRYABLE = frozenset({429, 502, 503, 504})
-"""What a collector answers that is only busy, by OTLP's rules. Another refusal is final."""
+"""The statuses of a collector that is only busy, according to OTLP. Any other refusal is final."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShippingPace:
-    """How spans are taken along."""
+    """The sizes and times of sending spans."""
 
     queue: int = 16_384
-    """Spans that wait: some 30 MB at most, a few seconds of a busy gateway."""
+    """The most spans that wait: some 30 MB, a few seconds of a busy gateway."""
     batch: int = 1024
-    """Spans of one request, of 1 MB or so."""
+    """The most spans of one request, which is then about 1 MB."""
     interval: float = 2.0
-    """Seconds that a span waits for company."""
+    """Seconds that a span waits until its batch is full."""
     first_pause: float = 1.0
-    """Seconds after a failure; every further pause is twice as long,"""
+    """Seconds to pause after a failure; every further pause is twice as long, up to
+    `longest_pause`."""
     longest_pause: float = 30.0
-    """up to this."""
+    """The longest pause after failures, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class CollectorAnswer:
-    """What a collector said; a status of 0 when there was no answer."""
+    """The answer of a collector to a batch; the status is 0 when there was none."""
 
     status: int
     reason: str = ""
@@ -50,20 +50,21 @@ class CollectorAnswer:
 
 
 class SendBatch(Protocol):
-    """Gives a batch to a collector."""
+    """Sends a batch of journeys to a collector, and returns the answer."""
 
     def __call__(self, journeys: list[Journey]) -> CollectorAnswer: ...
 
 
 class Shipping:
-    """A queue of journeys and its thread. `counts` has what became of their spans, by outcome."""
+    """The queue of journeys and the thread that sends them. `counts` are the numbers of spans by
+    outcome."""
 
     def __init__(self, send: SendBatch, pace: ShippingPace | None = None) -> None:
         self._send = send
         self._pace = pace or ShippingPace()
         self._waiting: deque[Journey] = deque()
         self._spans = 0
-        """Of those that wait."""
+        """The number of spans of the journeys that wait."""
         self._changed = Condition()
         self._closing = False
         self._away = False
@@ -72,7 +73,7 @@ class Shipping:
         self._thread.start()
 
     def offer(self, journey: Journey) -> None:
-        """Take a journey along if there is room for it."""
+        """Queue a journey if there is room for its spans; otherwise drop it."""
         size = journey.size
         with self._changed:
             if self._spans + size > self._pace.queue:
@@ -84,7 +85,7 @@ class Shipping:
                 self._changed.notify()
 
     def close(self) -> None:
-        """Try once to take along what is left, and stop."""
+        """Try once to send what is left, and stop the thread."""
         with self._changed:
             self._closing = True
             self._changed.notify()
@@ -95,7 +96,7 @@ class Shipping:
             self._take(batch)
 
     def _next(self) -> list[Journey]:
-        """The next batch; none when it is time to stop."""
+        """Return the next batch; an empty one when it is time to stop."""
         pace = self._pace
         with self._changed:
             while not self._closing and self._spans < pace.batch:
@@ -116,7 +117,7 @@ class Shipping:
             answer = self._send(batch)
             if answer.status and answer.status not in RETRYABLE:
                 break
-            self._say_once("traces wait for their collector", answer)
+            self._say_once("traces not sent; the collector is away or busy", answer)
             with self._changed:
                 if self._closing:
                     self._give_up(size)
@@ -127,7 +128,7 @@ class Shipping:
         if accepted:
             self._away = False
         else:
-            self._say_once("a collector refuses traces", answer)
+            self._say_once("the collector refuses traces", answer)
         refused = answer.rejected if accepted else size
         with self._changed:
             self.counts["sent"] += size - refused
@@ -142,7 +143,8 @@ class Shipping:
         self._spans = 0
 
     def _say_once(self, what: str, answer: CollectorAnswer) -> None:
-        """One line until it is well again: a collector may be away for days."""
+        """Log the first failure only, until the collector accepts again: it may be away for
+        days."""
         if not self._away:
             self._away = True
             log.warning(what, status=answer.status, reason=answer.reason)

@@ -1,4 +1,4 @@
-"""A step of a trace, as all tracers know it."""
+"""A span of a trace, independent of the format in which it is sent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Attributes: TypeAlias = dict[str, str | int | float | bool]
 
 @dataclass(slots=True)
 class SpanMoment:
-    """Something that happened during a span."""
+    """An event that happened during a span."""
 
     at: Micros
     name: str
@@ -21,18 +21,19 @@ class SpanMoment:
 
 @dataclass(slots=True, kw_only=True)
 class Span:
-    """What took from `start` to `end`."""
+    """One operation of a trace, from `start` to `end`."""
 
     trace: bytes
     id: bytes
     parent: bytes
-    """Empty for the first of a trace."""
+    """The id of the parent span; empty for the first span of a trace."""
     name: str
     start: Micros
     end: Micros
     consumer: bool = False
-    """It takes up what somebody else has sent before, rather than being a part of its parent."""
+    """Whether the span continues what its parent has sent, rather than being a part of its
+    parent."""
     attributes: Attributes = field(default_factory=dict)
     moments: list[SpanMoment] = field(default_factory=list)
     failure: str | None = None
-    """Why it came to a bad end."""
+    """The reason why the operation failed; None if it did not."""

@@ -1,4 +1,4 @@
-"""Traces of a running gateway, put together from their parts."""
+"""Assembles the traces of a running gateway: reads its events, and sends spans to a collector."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lasthop.runtime.traces.spans import Attributes, Span
 from lasthop.transport.http import HttpFailure, post
 
 TIMEOUT = 10.0
-"""Seconds for one request; a shutdown waits for one at most."""
+"""Seconds for one request; a shutdown waits for at most one."""
 
 MAX_ANSWER = 64 * 1024
 
@@ -29,7 +29,7 @@ _decode = msgspec.json.Decoder(Event).decode
 
 
 class Tracer:
-    """Hears events, and sends the spans of every delivery that is over."""
+    """Reads events, and sends the spans of every delivery that has ended."""
 
     def __init__(
         self,
@@ -53,16 +53,17 @@ class Tracer:
 
     @property
     def counts(self) -> dict[str, int]:
-        """What became of spans, by outcome."""
+        """The number of spans by outcome: sent, dropped, rejected."""
         return dict(self._shipping.counts)
 
     @property
     def open(self) -> int:
-        """Deliveries that are followed."""
+        """The number of traced deliveries that have not ended."""
         return len(self._journeys)
 
     def note(self, event: Event) -> None:
-        """Hear an event. A fault in here is no reason to lose the log that it is heard for."""
+        """Note an event. A fault here is logged once and never raised, since the export of the log
+        must go on."""
         try:
             journey = self._journeys.note(event)
         except Exception:
@@ -74,7 +75,7 @@ class Tracer:
             self._shipping.offer(journey)
 
     def close(self) -> None:
-        """Send what is left, if somebody takes it, and stop."""
+        """Try to send what is left, and stop."""
         self._shipping.close()
 
 
@@ -82,7 +83,7 @@ def _codec() -> tuple[Callable[[list[Span], Attributes], bytes], Callable[[bytes
     try:
         from lasthop.runtime.traces import otlp  # noqa: PLC0415 - an extra
     except ImportError:
-        raise Failure("traces need more: pip install 'lasthop[otel]'") from None
+        raise Failure("traces need a further package: pip install 'lasthop[otel]'") from None
     return otlp.encode, otlp.rejected
 
 
@@ -97,7 +98,7 @@ def _send(
     rejected: Callable[[bytes], int],
     journeys: list[Journey],
 ) -> CollectorAnswer:
-    """Post a batch, and wait for what the collector says."""
+    """Post a batch to the collector, and return its answer."""
     spans = [span for journey in journeys for span in spans_of(journey)]
     headers = (
         ("Content-Type", "application/x-protobuf"),

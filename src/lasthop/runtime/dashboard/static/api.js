@@ -1,6 +1,6 @@
-/** What the pages ask the gateway, on behalf of whoever has logged in, for one app. */
+/** The pages' requests to the gateway, with the rights of the person who has logged in, for one app. */
 
-/** A refusal, in the gateway's words. */
+/** A refusal of the gateway, with its error message. */
 export class Refused extends Error {
   /** @param {number} status @param {string} code @param {string} detail */
   constructor(status, code, detail) {
@@ -36,13 +36,13 @@ function queryOf(query) {
 }
 
 /**
- * What only the dashboard shows.
+ * Fetch data that only the dashboard shows.
  * @param {string} what @param {Record<string, string | number | undefined>} [query] @returns {Promise<any>}
  */
 export const data = async (what, query = {}) => (await ask(`data/${what}${queryOf(query)}`)).json();
 
 /**
- * The REST interface.
+ * Call the REST interface.
  * @param {string} path @param {{method?: string, body?: unknown, query?: Record<string, string | number | undefined>}} options
  * @returns {Promise<any>}
  */
@@ -51,13 +51,13 @@ export async function rest(path, { method, body, query = {} } = {}) {
 }
 
 /**
- * A device's answer, as it was sent.
+ * Fetch a device's answer to a message, as it was sent.
  * @param {string} id @param {number} timeout seconds
  */
 export const replyTo = async (id, timeout) => (await ask(`v1/messages/${id}/reply?timeout=${timeout}`)).text();
 
 /**
- * What a service answers.
+ * Ask a service, and return its answer.
  * @param {string} name @param {string} operation @param {{body: string, type: string, timeout: number}} request
  */
 export const askService = async (name, operation, { body, type, timeout }) =>

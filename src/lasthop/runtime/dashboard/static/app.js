@@ -1,4 +1,4 @@
-/** The frame around the pages: which one is shown, for which app, and the live samples. */
+/** The frame around the pages: chooses the page and the app, and shows whether the live samples arrive. */
 
 import { chosen, data } from "./api.js";
 import { h } from "./dom.js";
@@ -99,7 +99,7 @@ async function begin() {
   const out = /** @type {HTMLFormElement} */ (document.getElementById("logout"));
   out.hidden = about.who === "anonymous";
   live.onState((connected) => {
-    status.textContent = connected ? "live" : "no contact";
+    status.textContent = connected ? "live" : "not connected";
     status.className = `pill ${connected ? "good" : "bad"}`;
   });
   addEventListener("hashchange", async () => {

@@ -1,4 +1,4 @@
-/** Drawings in SVG, as wide as the place they are put into, redrawn when that changes. */
+/** Charts in SVG, as wide as the element that contains them, redrawn when its width changes. */
 
 import { figure, h, s } from "./dom.js";
 
@@ -13,7 +13,7 @@ const TOP = 22;
 const BOTTOM = 22;
 
 /**
- * A drawing with a description for those who do not see it.
+ * A chart with a description for screen readers.
  * @param {string} about @param {Draw} draw @param {Node} [legend]
  */
 export function picture(about, draw, legend) {
@@ -66,7 +66,7 @@ function grid(svg, width, lines) {
 }
 
 /**
- * A number in little room: 10k, 2M.
+ * A number in few characters: 10k, 2M.
  * @param {number} value
  */
 const short = (value) => (value >= 10_000 ? value.toLocaleString("en", { notation: "compact" }).toLowerCase() : figure(value));

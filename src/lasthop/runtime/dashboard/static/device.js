@@ -19,7 +19,7 @@ const element = (/** @type {string} */ tag, /** @type {string} */ text = "", /**
 /** @typedef {{app: string, name: string, token?: string}} Identity */
 
 /**
- * Who this page was last time.
+ * The identity that this page had last time, or a new one.
  * @returns {Identity}
  */
 function identity() {
@@ -27,7 +27,7 @@ function identity() {
     const known = JSON.parse(localStorage.getItem(IDENTITY) ?? "null");
     if (known && typeof known.name === "string") return known;
   } catch {
-    // Somebody has edited it: begin again.
+    // The stored identity was edited: make a new one.
   }
   const made = { app: "default", name: `page-${crypto.getRandomValues(new Uint32Array(1))[0].toString(36)}` };
   localStorage.setItem(IDENTITY, JSON.stringify(made));
@@ -48,7 +48,7 @@ function complain(error) {
 
 function gatewayUrl() {
   const path = document.body.dataset.websocket;
-  if (!path) throw new Error("This gateway takes no devices by WebSocket (setting http.websocket).");
+  if (!path) throw new Error("This gateway does not accept devices by WebSocket (setting http.websocket).");
   return `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}${path}`;
 }
 
@@ -81,7 +81,7 @@ function show(message, device) {
     took < 60_000 ? `${took} ms after it was accepted` : "",
     message.topic ? `topic ${message.topic}` : "",
     message.source ? `from ${message.source}` : "",
-    message.redelivered ? "again: this page was closed before it was done with it" : "",
+    message.redelivered ? "redelivered: this page was closed before it had handled the message" : "",
     message.id,
   ].filter(Boolean);
   item.append(element("p", facts.join(" · "), "soft small"));
@@ -93,7 +93,7 @@ function show(message, device) {
 /** @param {import("/sdk/message.js").Message} message @param {import("/sdk/device.js").Device} device */
 function answerForm(message, device) {
   const form = element("form", "", "inline");
-  const label = element("label", "Somebody waits for an answer");
+  const label = element("label", "The sender waits for an answer");
   const input = document.createElement("input");
   input.name = "answer";
   input.required = true;
@@ -126,10 +126,10 @@ async function begin(who) {
       $("device").hidden = false;
     } else if (device.error) {
       const { code } = /** @type {{code?: string}} */ (device.error);
-      say("not let in", "bad");
+      say("refused", "bad");
       if (code === "unauthorized" || code === "not_found") $("entry").hidden = false;
       if (token || (code !== "unauthorized" && code !== "not_found")) complain(device.error);
-    } else say(`no contact: ${device.problem}`, "warn");
+    } else say(`not connected: ${device.problem}`, "warn");
   };
   device.onContact(look);
   device.onMessage((message) => show(message, device));

@@ -1,4 +1,4 @@
-/** Small words for making elements. Text is always text: nothing that came in is read as HTML. */
+/** Functions for making elements. Text is always inserted as text: no data is ever read as HTML. */
 
 /**
  * @typedef {Node | string | number | null | undefined | false} Child
@@ -31,7 +31,7 @@ export function h(tag, attributes = null, ...children) {
 }
 
 /**
- * The same for drawings.
+ * An SVG element; like `h`.
  * @param {string} tag @param {Attributes | null} [attributes] @param {...Child} children
  */
 export function s(tag, attributes = null, ...children) {

@@ -1,9 +1,9 @@
-/** Forms that do something. */
+/** Forms that act when they are submitted. */
 
 import { h } from "./dom.js";
 
 /**
- * A form that does something, and says what came of it.
+ * Call `act` when the form is submitted, and show a failure in `said`.
  * @param {HTMLElement} form @param {HTMLElement} said @param {(fields: FormData) => Promise<void>} act
  */
 export function doing(form, said, act) {

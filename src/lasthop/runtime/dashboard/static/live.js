@@ -1,4 +1,4 @@
-/** The gateway's samples, once a second, for every page that wants them. */
+/** The gateway's samples, once a second, for all pages. */
 
 /**
  * @typedef {{at: number, kind: string, app?: string, device?: string, message?: string, reason?: string, link?: string}} Happened
@@ -47,7 +47,7 @@ class Live {
   }
 
   /**
-   * Call this now and whenever contact is made or lost.
+   * Call `watcher` now and whenever the connection is made or lost.
    * @param {(connected: boolean) => void} watcher
    */
   onState(watcher) {
@@ -56,7 +56,7 @@ class Live {
   }
 
   /**
-   * Call this with every new sample; returns how to stop that.
+   * Call `listener` with every new sample; returns a function that stops that.
    * @param {(fresh: Sample[]) => void} listener
    */
   onSamples(listener) {

@@ -1,4 +1,4 @@
-/** Says why a login did not work; without it the form works all the same. */
+/** Says why a login failed; the form works without this script too. */
 
 /** @type {Record<string, string>} */
 const REASONS = {

@@ -1,4 +1,4 @@
-/** The story of one delivery as a picture: where the message was, when, and why. */
+/** The history of one delivery as a picture: where the message was, when, and why. */
 
 import { s, span } from "./dom.js";
 
@@ -85,7 +85,7 @@ export const storyPicture = (story) => (width) => {
 };
 
 /**
- * The same in words.
+ * The history in words, for screen readers.
  * @param {Told[]} story
  */
 export const storyInWords = (story) => story.map((told) => `${headline(told)}: ${told.why}`).join("; ");

@@ -1,4 +1,4 @@
-/** One device: its channels, its session, what waits for it, what it may spend. */
+/** The page of one device: its channels, its session, its mailbox and its budgets. */
 
 import { data, rest, segment } from "../api.js";
 import { card, count, figure, h, moment, numbers, pill, size, span, stateOf, table, to, wide } from "../dom.js";
@@ -32,7 +32,7 @@ const mailbox = (view) =>
       size(mail.size),
       mail.attempts ?? 0,
     ]),
-    "Its mailbox is empty: everything that was accepted for it has come to its end.",
+    "The mailbox is empty: all deliveries to this device have ended.",
   );
 
 /** @param {any} usage */
@@ -53,7 +53,7 @@ function budget({ limit, used, reserved, until, shared }) {
 /** @param {any[]} subscriptions */
 const subscribed = (subscriptions) =>
   table(
-    ["topic", "mode", "#max", "#threshold", "policy", "#unread there", "#waiting here"],
+    ["topic", "mode", "#max", "#threshold", "policy", "#unread on device", "#waiting at gateway"],
     subscriptions.map((one) => [
       to("topic", [one.topic]),
       one.terms ? (one.terms.mode ?? "on-demand") : "as it comes",
@@ -63,7 +63,7 @@ const subscribed = (subscriptions) =>
       one.unread ?? "–",
       one.waiting ?? "–",
     ]),
-    "It has subscribed to nothing.",
+    "The device has no subscriptions.",
   );
 
 /** @param {HTMLElement} root @param {string[]} path */
@@ -80,19 +80,19 @@ export async function render(root, [name = ""]) {
     h(
       "p",
       { class: "soft" },
-      info.user ? `Of ${info.user}. ` : "",
+      info.user ? `User ${info.user}. ` : "",
       "Registered ",
       moment(info.registered_at),
       `. Zone ${info.zone}. `,
-      info.lost_at ? h("span", null, "Lost ", moment(info.lost_at), ". ") : "",
-      to("send", [`device:${info.name}`], "Send it something"),
+      info.lost_at ? h("span", null, "Disconnected ", moment(info.lost_at), ". ") : "",
+      to("send", [`device:${info.name}`], "Send a message to it"),
     ),
     numbers([
       ["in its mailbox", count(view.mailbox_size)],
       ["under way", count(view.in_flight)],
       ["received so far", count(view.received)],
       ["delivered so far", count(view.delivered)],
-      ["sent by it", count(view.inbound)],
+      ["sent by the device", count(view.inbound)],
       ["session, epoch", count(info.epoch)],
       ["window, messages", count(view.window[0])],
     ]),
@@ -103,11 +103,11 @@ export async function render(root, [name = ""]) {
       wide("Mailbox", mailbox(view), view.mailbox_size > view.mailbox.length ? h("p", { class: "soft" }, `The first ${view.mailbox.length} of ${count(view.mailbox_size)}.`) : null),
       wide(
         "Budgets",
-        table(["limit", "", "#used", "#about to leave", "until"], budgets.limits.map(budget), "It has no limits."),
-        budgets.held ? h("p", { class: "warn" }, `${count(budgets.held)} messages wait for a link, a limit or a better time.`) : null,
+        table(["limit", "", "#used", "#reserved", "until"], budgets.limits.map(budget), "The device has no budgets."),
+        budgets.held ? h("p", { class: "warn" }, `${count(budgets.held)} messages wait for a link, a budget or a better time.`) : null,
       ),
       wide("Subscriptions", subscribed(subscriptions)),
-      Object.keys(info.context).length ? card("What it says of itself", h("pre", null, JSON.stringify(info.context, null, 2))) : null,
+      Object.keys(info.context).length ? card("Context reported by the device", h("pre", null, JSON.stringify(info.context, null, 2))) : null,
       info.routes?.length ? card("Reached over the air", h("pre", null, JSON.stringify(info.routes, null, 2))) : null,
     ),
   );

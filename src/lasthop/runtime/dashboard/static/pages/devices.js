@@ -1,4 +1,4 @@
-/** All devices, page by page: how each is connected, and what waits for it. */
+/** The list of devices, page by page: how each is connected, and how many messages wait for it. */
 
 import { data } from "../api.js";
 import { count, field, figure, h, moment, pill, span, table, to } from "../dom.js";
@@ -7,8 +7,8 @@ export const title = "Devices";
 
 /** @param {any} row */
 function contact({ info, lines }) {
-  if (!info.in_contact) return info.lost_at ? h("span", { class: "soft" }, "away since ", moment(info.lost_at)) : pill("never here");
-  return (lines ?? []).map((/** @type {any} */ line) => pill(line.network ? `${line.link} (${line.network})` : line.link, "good"))[0] ?? pill("here", "good");
+  if (!info.in_contact) return info.lost_at ? h("span", { class: "soft" }, "away since ", moment(info.lost_at)) : pill("never connected");
+  return (lines ?? []).map((/** @type {any} */ line) => pill(line.network ? `${line.link} (${line.network})` : line.link, "good"))[0] ?? pill("connected", "good");
 }
 
 /** @param {any} row */

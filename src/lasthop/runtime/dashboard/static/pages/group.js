@@ -19,9 +19,9 @@ const members = (devices, queue) =>
     ? table(
         ["consumer", "", "#holding"],
         devices.map((one) => [to("device", [one.device]), one.in_contact ? pill("in contact", "good") : pill("away"), count(one.holding)]),
-        "Nobody takes from it.",
+        "The queue has no consumers.",
       )
-    : table(["member"], devices.map((name) => [to("device", [name])]), "Nobody is in it.");
+    : table(["member"], devices.map((name) => [to("device", [name])]), "The group has no members.");
 
 /** @param {HTMLElement} root @param {string[]} path */
 export async function render(root, [kind = "groups", name = ""]) {
@@ -34,7 +34,7 @@ export async function render(root, [kind = "groups", name = ""]) {
       { class: "soft" },
       `${view.title ? `${view.title}. ` : ""}${queue ? "A queue" : "A group"}, made `,
       moment(view.made_at),
-      view.open ? "; devices join by themselves. " : "; devices are put into it. ",
+      view.open ? "; devices may join by themselves. " : "; only administrators add devices. ",
       to("send", [`${queue ? "queue" : "group"}:${view.name}`], "Send to it"),
     ),
     figures(view, queue),

@@ -1,4 +1,4 @@
-/** The groups and queues of the app: who belongs to them, and what waits. */
+/** The list of the app's groups and queues, with the numbers of members and of waiting messages. */
 
 import { rest } from "../api.js";
 import { count, h, moment, pill, span, table, to, wide } from "../dom.js";
@@ -37,7 +37,7 @@ export async function render(root) {
   const [{ groups }, { queues }] = await Promise.all([rest("groups"), rest("queues")]);
   root.append(
     h("h1", null, "Groups and queues"),
-    h("p", { class: "soft" }, "Everyone in a group gets its messages; a message of a queue goes to one of its consumers."),
+    h("p", { class: "soft" }, "Every member of a group gets the group's messages; each message of a queue goes to one of its consumers."),
     h("div", { class: "cards" }, wide("Groups", groupTable(groups)), wide("Queues", queueTable(queues))),
   );
 }

@@ -1,4 +1,4 @@
-/** How devices are connected now: channels by link, with latency and price; and what was measured. */
+/** The channels page: how devices are connected now, by link, with latency and price, and what the pipeline measured. */
 
 import { data } from "../api.js";
 import { picture, piles } from "../charts.js";
@@ -38,7 +38,7 @@ export async function render(root) {
   const summary = await data("pipeline");
   const trips = page.links.filter((/** @type {any} */ one) => one.round_trip);
   const latency = picture(
-    "Round trip by link, half of the channels below",
+    "Median round trip by link",
     piles(() => ({ unit: "ms", tones: ["a"], bars: trips.map((/** @type {any} */ one) => ({ label: one.link, parts: [one.round_trip[0]] })) })),
   );
   const share = picture(
@@ -47,14 +47,14 @@ export async function render(root) {
   );
   root.append(
     h("h1", null, "Channels"),
-    h("p", { class: "soft" }, `${count(page.in_contact)} devices are in contact${page.looked_at < page.in_contact ? `; ${count(page.looked_at)} were looked at` : ""}.`),
+    h("p", { class: "soft" }, `${count(page.in_contact)} devices are in contact${page.looked_at < page.in_contact ? `; ${count(page.looked_at)} of them are shown` : ""}.`),
     h(
       "div",
       { class: "cards" },
       wide(
         "Live channels by link",
         table(
-          ["link", "#channels", "#networks", "#round trip (half, nine tenths)", "#heartbeat", "#price of 1 kB"],
+          ["link", "#channels", "#networks", "#round trip (median, p90)", "#heartbeat", "#price of 1 kB"],
           page.links.map((/** @type {any} */ one) => [
             pill(one.link, "good"),
             count(one.channels),
@@ -67,7 +67,7 @@ export async function render(root) {
         ),
       ),
       trips.length ? card("Latency", latency.element) : null,
-      page.links.length ? card("How many", share.element) : null,
+      page.links.length ? card("Number of channels", share.element) : null,
       measured(summary),
     ),
   );

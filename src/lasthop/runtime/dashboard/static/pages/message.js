@@ -1,4 +1,4 @@
-/** What became of a message, for each device, with the story of one of them as a picture. */
+/** The page of one message: the state of each delivery, with the history of one of them as a picture. */
 
 import { Refused, data, replyTo, rest, segment } from "../api.js";
 import { picture } from "../charts.js";
@@ -26,7 +26,7 @@ const finder = (value = "") =>
 
 /** @param {any} status @param {HTMLElement} said */
 function actions(status, said) {
-  if (!status.summary.open) return h("p", { class: "soft" }, "Every delivery is at its end: nothing can be taken back or replaced.");
+  if (!status.summary.open) return h("p", { class: "soft" }, "Every delivery has ended: nothing can be cancelled or replaced.");
   const act = async (/** @type {() => Promise<string>} */ what) => {
     try {
       said.textContent = await what();
@@ -46,7 +46,7 @@ function actions(status, said) {
   return h(
     "div",
     null,
-    h("p", null, h("button", { type: "button", class: "quiet", onclick: () => act(cancel) }, "Cancel it where it has not been sent")),
+    h("p", null, h("button", { type: "button", class: "quiet", onclick: () => act(cancel) }, "Cancel the deliveries that have not been sent")),
     h(
       "form",
       {
@@ -57,7 +57,7 @@ function actions(status, said) {
           void act(() => replace(fields));
         },
       },
-      field("Replace it by", "body", { required: true }),
+      field("Replace the message by", "body", { required: true }),
       h("button", { class: "quiet" }, "Replace"),
     ),
   );
@@ -71,7 +71,7 @@ async function storyCard(status, device) {
     ["when", "what", "why"],
     story.map((/** @type {any} */ told) => [told.time.slice(11), told.link ? `${told.what} over ${told.link}` : told.what, told.why]),
   );
-  return wide(`The story of its delivery to ${device}`, drawing.element, h("details", null, h("summary", null, "The same as a table"), words));
+  return wide(`History of the delivery to ${device}`, drawing.element, h("details", null, h("summary", null, "Show as a table"), words));
 }
 
 /** @param {any} status */
@@ -91,11 +91,11 @@ async function list(root) {
       "div",
       { class: "cards" },
       wide(
-        "What came in last",
+        "Most recent messages",
         table(
           ["accepted", "message", "for", "from", "#size"],
           recent.map((/** @type {any} */ one) => [moment(one.at), to("message", [one.id], h("code", null, one.id)), one.to, one.source, size(one.size)]),
-          "No message has come in since the gateway started.",
+          "No message has been accepted since the gateway started.",
         ),
       ),
     ),
@@ -119,7 +119,7 @@ export async function render(root, [id = "", chosen = ""]) {
     h("p", { class: "soft" }, `For ${status.to}, from ${status.source}, accepted `, moment(status.accepted_at), "."),
     numbers([
       ["devices", count(status.summary.total)],
-      ["not at their end", count(status.summary.open)],
+      ["still open", count(status.summary.open)],
       ["answers", count(status.summary.replies)],
       /** @type {[string, string][]} */
       ...Object.entries(status.summary.states).map(([state, many]) => /** @type {[string, string]} */ ([state.replaceAll("_", " "), count(many)])),
@@ -131,7 +131,7 @@ export async function render(root, [id = "", chosen = ""]) {
       wide(
         "Deliveries",
         table(
-          ["device", "state", "since", "as PAP says it", "#attempts"],
+          ["device", "state", "since", "PAP state", "#attempts"],
           status.deliveries.map((/** @type {any} */ one) => [
             one.device ? to("message", [status.id, one.device], one.device) : "removed",
             stateOf(one.state),
@@ -139,12 +139,12 @@ export async function render(root, [id = "", chosen = ""]) {
             one.pap,
             one.attempts ?? 0,
           ]),
-          "It is for nobody: no device was there when it was accepted.",
+          "The message has no deliveries: no device matched its target when it was accepted.",
         ),
         status.more ? h("p", { class: "soft" }, "There are more than are listed.") : null,
       ),
       await answerCard(status),
-      card("Change your mind", actions(status, said), said),
+      card("Cancel or replace", actions(status, said), said),
       card("Another message", finder()),
     ),
   );

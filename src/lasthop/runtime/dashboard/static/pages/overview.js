@@ -1,4 +1,4 @@
-/** Live throughput and latency, what happened last, and what came in last. */
+/** The overview page: live throughput and latency, recent events and recent messages. */
 
 import { data } from "../api.js";
 import { curves, legend, picture } from "../charts.js";
@@ -21,13 +21,13 @@ const otherEnds = ({ ended }) => Object.entries(ended).reduce((sum, [state, rate
 /** @param {Sample | undefined} now */
 const figures = (now) =>
   numbers([
-    ["accepted a second", now ? figure(now.accepted) : "–"],
-    ["delivered a second", now ? figure(now.ended.delivered ?? 0) : "–"],
-    ["latency, half below", now?.latency ? `${figure(now.latency[0])} ms` : "–"],
+    ["accepted per second", now ? figure(now.accepted) : "–"],
+    ["delivered per second", now ? figure(now.ended.delivered ?? 0) : "–"],
+    ["median latency", now?.latency ? `${figure(now.latency[0])} ms` : "–"],
     ["devices in contact", now ? count(now.connections) : "–"],
     ["devices", now ? count(now.devices) : "–"],
     ["messages under way", now ? count(now.messages) : "–"],
-    ["a commit takes", now?.commit_ms ? `${figure(now.commit_ms)} ms` : "–"],
+    ["mean commit time", now?.commit_ms ? `${figure(now.commit_ms)} ms` : "–"],
   ]);
 
 /** @param {import("../live.js").Happened} event */
@@ -55,7 +55,7 @@ const recentTable = (recent) =>
       one.source,
       size(one.size),
     ]),
-    "No message has come in since the gateway started.",
+    "No message has been accepted since the gateway started.",
   );
 
 /** @param {HTMLElement} root */
@@ -66,18 +66,18 @@ export async function render(root) {
   /** @type {import("../live.js").Happened[]} */
   let events = [];
   const throughput = picture(
-    "Messages accepted and delivered a second",
+    "Messages accepted and delivered per second",
     curves(() => ({
-      unit: "a second",
+      unit: "per second",
       slots: Math.max(30, Math.min(120, live.samples.length)),
       labels: clockOf(live.samples.slice(-120)),
       series: [
         { name: "accepted", tone: "a", values: live.samples.slice(-120).map((one) => one.accepted) },
         { name: "delivered", tone: "c", values: live.samples.slice(-120).map((one) => one.ended.delivered ?? 0) },
-        { name: "other ends", tone: "d", values: live.samples.slice(-120).map(otherEnds) },
+        { name: "other outcomes", tone: "d", values: live.samples.slice(-120).map(otherEnds) },
       ],
     })),
-    legend([["accepted", "a"], ["delivered", "c"], ["other ends", "d"]]),
+    legend([["accepted", "a"], ["delivered", "c"], ["other outcomes", "d"]]),
   );
   const latency = picture(
     "Latency from acceptance to delivery",
@@ -92,7 +92,7 @@ export async function render(root) {
         values: live.samples.slice(-120).map((one) => (one.latency ? Math.max(one.latency[place], 0.1) : null)),
       })),
     })),
-    legend([["half below", "a"], ["nine tenths below", "c"], ["99 hundredths below", "b"]]),
+    legend([["median", "a"], ["p90", "c"], ["p99", "b"]]),
   );
   let until = 0;
   const update = async (/** @type {Sample[]} */ fresh) => {
@@ -119,8 +119,8 @@ export async function render(root) {
       { class: "cards" },
       card("Throughput", throughput.element),
       card("Latency of deliveries", latency.element),
-      wide("Messages that came in last", recent),
-      wide("What happens (a few of each second)", h("div", { role: "log", "aria-live": "off", "aria-label": "Events" }, ticker)),
+      wide("Most recent messages", recent),
+      wide("Events (a few of each second)", h("div", { role: "log", "aria-live": "off", "aria-label": "Events" }, ticker)),
     ),
   );
   await update(live.samples);

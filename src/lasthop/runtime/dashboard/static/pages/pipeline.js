@@ -1,4 +1,4 @@
-/** What the pipeline's tables say, drawn from the summary that it leaves beside them. */
+/** The page of the pipeline's tables, drawn from the summary that the pipeline writes beside them. */
 
 import { data } from "../api.js";
 import { curves, legend, picture, piles, weekOf } from "../charts.js";
@@ -17,9 +17,9 @@ function outcomes({ outcomes: rows }) {
   const names = ["delivered", "expired", "suppressed", "open", "other"];
   const tones = ["c", "b", "e", "a", "d"];
   return card(
-    "What became of messages",
+    "Outcomes of deliveries",
     drawn(
-      "Deliveries by day and end",
+      "Deliveries by day and outcome",
       piles(() => ({ unit: "deliveries", tones, bars: rows.map((/** @type {any} */ row) => ({ label: row.date.slice(5), parts: names.map((name) => row[name]) })) })),
       names.map((name, place) => [name, tones[place]]),
     ),
@@ -31,7 +31,7 @@ function latency({ latency: rows }) {
   if (!rows?.length) return null;
   const names = ["p50", "p90", "p99"];
   return card(
-    "How long they took",
+    "Latency of deliveries",
     drawn(
       "Seconds from acceptance to delivery, by day",
       curves(() => ({
@@ -40,7 +40,7 @@ function latency({ latency: rows }) {
         labels: rows.map((/** @type {any} */ row) => row.date.slice(5)),
         series: names.map((name, place) => ({ name, tone: "cab"[place], values: rows.map((/** @type {any} */ row) => Math.max(row[name], 0.001)) })),
       })),
-      [["half below", "c"], ["nine tenths below", "a"], ["99 hundredths below", "b"]],
+      [["median", "c"], ["p90", "a"], ["p99", "b"]],
     ),
   );
 }
@@ -51,7 +51,7 @@ function lastHop({ last_hop: rows }) {
   return card(
     "Waste and loss on the last hop",
     drawn(
-      "Percent of forwarded messages that were never read, and of read ones that were missed, by day",
+      "Percent of forwarded messages that were never read, and of wanted messages that were missed, by day",
       curves(() => ({
         unit: "%",
         labels: rows.map((/** @type {any} */ row) => row.date.slice(5)),
@@ -77,7 +77,7 @@ function hours({ read_hours: values }) {
 /** @param {any} summary */
 const calendars = ({ calendar }) =>
   (calendar ?? []).map((/** @type {any} */ row) =>
-    card(`When ${row.link || "an unnamed link"} is there`, drawn(`Chance of ${row.link} by hour of the week`, weekOf(row.hours), []), h("p", { class: "soft small" }, `${count(row.devices)} devices, local time`)),
+    card(`When ${row.link || "an unnamed link"} is available`, drawn(`Chance of ${row.link} by hour of the week`, weekOf(row.hours), []), h("p", { class: "soft small" }, `${count(row.devices)} devices, local time`)),
   );
 
 /** @param {any} summary */
@@ -110,7 +110,7 @@ function usage({ usage: rows }) {
   const links = [...new Set(rows.map((/** @type {any} */ row) => row.link))].sort().slice(0, 5);
   const bytes = (/** @type {string} */ date, /** @type {string} */ link) => rows.find((/** @type {any} */ row) => row.date === date && row.link === link)?.bytes ?? 0;
   return card(
-    "What links carried",
+    "Traffic by link",
     drawn(
       "Megabytes by day and link",
       piles(() => ({ unit: "MB", tones: [...TONES], bars: days.map((date) => ({ label: date.slice(5), parts: links.map((link) => bytes(date, link) / 1e6) })) })),

@@ -1,4 +1,4 @@
-/** The versions of the learned policy, and how each did against what was in force before it. */
+/** The versions of the learned policy, each compared with the version in force before it. */
 
 import { data } from "../api.js";
 import { legend, picture, piles } from "../charts.js";
@@ -23,7 +23,7 @@ function beforeAndAfter(versions) {
         { label: version.slice(0, 13), parts: [0, 100 * held.waste_and_loss] },
       ]),
     })),
-    legend([["what was in force", "e"], ["learned", "c"]]),
+    legend([["in force before", "e"], ["learned", "c"]]),
   );
   return card("Waste and loss, before and after", drawing.element, h("p", { class: "soft small" }, "On days that the version was not learned from. What the chosen policies gain untaught is part of the difference."));
 }
@@ -54,7 +54,7 @@ export async function render(root) {
             percent(one.held_out?.waste_and_loss),
             one.problem ? h("span", { class: "bad" }, one.problem) : (one.note ?? ""),
           ]),
-          "Nothing was learned yet: lasthop pipeline learn. Until then the built-in policy holds.",
+          "Nothing was learned yet: run lasthop pipeline learn. Until then the built-in policy applies.",
         ),
       ),
     ),

@@ -1,4 +1,4 @@
-/** Publish, follow what becomes of it, take it back, replace it; ask a device something. */
+/** The page for sending: publish a message and follow it, cancel or replace it; ask a device something. */
 
 import { replyTo, rest } from "../api.js";
 import { card, field, h, stateOf, to } from "../dom.js";
@@ -26,10 +26,10 @@ async function follow(place, id) {
   if (!place.isConnected) return;
   const { total, states: counted } = status.summary;
   states.replaceChildren(
-    total ? "" : "Nobody is there to have it: no device was addressed.",
+    total ? "" : "The message has no deliveries: no device matches its target.",
     ...Object.entries(counted).flatMap(([state, many]) => [stateOf(state), ` ${many} `]),
     total && !status.satisfied ? " Still under way. " : "",
-    to("message", [id], "Its story"),
+    to("message", [id], "Its history"),
   );
 }
 
@@ -80,9 +80,9 @@ function askCard(target) {
   doing(form, said, async (fields) => {
     const body = { device: String(fields.get("device")), body: String(fields.get("question")), reply_within: PATIENCE };
     const { id } = await rest("messages", { method: "POST", body });
-    said.replaceChildren(h("p", null, "Asked. Waiting for the answer … ", to("message", [id], "its story")));
+    said.replaceChildren(h("p", null, "Asked. Waiting for the answer … ", to("message", [id], "its history")));
     const answer = await replyTo(id, PATIENCE);
-    said.replaceChildren(h("p", null, "It answered:"), h("pre", null, answer.slice(0, 4000)), h("p", null, to("message", [id], "The story of the question")));
+    said.replaceChildren(h("p", null, "The device answered:"), h("pre", null, answer.slice(0, 4000)), h("p", null, to("message", [id], "The history of the question")));
   });
   return card("Ask a device something", form, said);
 }
@@ -103,9 +103,9 @@ function changeCard() {
       ? await rest(`messages/${id}`, { method: "PUT", body: { body } })
       : await rest(`messages/${id}`, { method: "DELETE" });
     const what = body ? `${done.replaced} replaced` : `${done.cancelled} cancelled`;
-    said.replaceChildren(h("p", null, `${what}, ${done.too_late} too late. `, to("message", [body ? done.id : id], "Look at it")));
+    said.replaceChildren(h("p", null, `${what}, ${done.too_late} too late. `, to("message", [body ? done.id : id], "Show the message")));
   });
-  return card("Cancel or replace", h("p", { class: "soft" }, "What has left for a device cannot be taken back: you are told which it was."), form, said);
+  return card("Cancel or replace", h("p", { class: "soft" }, "A delivery that has been sent cannot be cancelled or replaced: the answer says for how many it was too late."), form, said);
 }
 
 /** @param {HTMLElement} root @param {string[]} path */

@@ -14,7 +14,7 @@ const operationTable = (operations) =>
   table(
     ["operation", "about", "takes", "gives"],
     operations.map((one) => [h("code", null, one.name), one.about ?? "", one.takes ?? "", one.gives || "no answer"]),
-    "It has no operations.",
+    "The service has no operations.",
   );
 
 /** @param {string} name @param {any[]} operations */
@@ -32,9 +32,9 @@ function askCard(name, operations) {
     const takes = operations.find((one) => one.name === operation)?.takes;
     said.replaceChildren(h("p", null, "Asked. Waiting for the answer …"));
     const answer = await askService(name, operation, { body: String(fields.get("body")), type: takes?.includes("/") ? takes : "text/plain; charset=utf-8", timeout: PATIENCE });
-    said.replaceChildren(h("p", null, "It answered:"), h("pre", null, answer.slice(0, 4000)));
+    said.replaceChildren(h("p", null, "The service answered:"), h("pre", null, answer.slice(0, 4000)));
   });
-  return card("Ask it", form, said);
+  return card("Ask the service", form, said);
 }
 
 /** @param {HTMLElement} root @param {string[]} path */

@@ -1,4 +1,4 @@
-/** What devices of the app do for others. */
+/** The list of the services that devices of the app offer. */
 
 import { rest } from "../api.js";
 import { count, h, pill, table, to, wide } from "../dom.js";
@@ -16,7 +16,7 @@ export async function render(root) {
   const { services, more } = await rest("services");
   root.append(
     h("h1", null, "Services"),
-    h("p", { class: "soft" }, "What devices do for others: a request to a service goes to one of the devices that offer it."),
+    h("p", { class: "soft" }, "Services that devices offer: a request to a service goes to one of the devices that offer it."),
     h(
       "div",
       { class: "cards" },

@@ -1,4 +1,4 @@
-/** The classes that act for the devices of their apps: how they are, and loading them anew. */
+/** The page of the surrogates, the classes that act for the devices of their apps: their states, and reloading them. */
 
 import { rest, segment } from "../api.js";
 import { card, count, h, numbers, pill, size, table } from "../dom.js";
@@ -18,12 +18,12 @@ function facts(one) {
     h("h3", null, h("code", null, one.place), " ", pill(one.state, STYLES[one.state])),
     one.reason ? h("p", { class: "problem" }, one.reason) : null,
     numbers([["restarts", count(one.restarts)], ["worker", one.pid === null ? "none" : String(one.pid)]]),
-    share("Waiting for it", one.waiting, one.queue, `${count(one.waiting)} of ${count(one.queue)} messages`),
-    share("What it remembers", one.state_bytes, one.state_limit, `${size(one.state_bytes)} of ${size(one.state_limit)}`),
+    share("Waiting messages", one.waiting, one.queue, `${count(one.waiting)} of ${count(one.queue)} messages`),
+    share("State", one.state_bytes, one.state_limit, `${size(one.state_bytes)} of ${size(one.state_limit)}`),
     table(
-      ["made of messages", "#since the start"],
+      ["outcome of messages", "#since the start"],
       Object.entries(one.outcomes).map(([outcome, many]) => [outcome.replaceAll("_", " "), count(many)]),
-      "It has seen no message since the gateway was started.",
+      "The surrogate has handled no message since the gateway was started.",
     ),
     one.last_failure ? h("p", { class: "soft" }, `Its last failure: ${one.last_failure}`) : null,
   ];
@@ -33,15 +33,15 @@ function facts(one) {
 function surrogateCard(first) {
   const shown = h("div", null, ...facts(first));
   const said = h("div", { role: "status" });
-  const button = /** @type {HTMLButtonElement} */ (h("button", { class: "quiet", type: "button" }, "Load it anew"));
+  const button = /** @type {HTMLButtonElement} */ (h("button", { class: "quiet", type: "button" }, "Reload"));
   button.addEventListener("click", async () => {
     button.disabled = true;
     try {
       await rest(`surrogates/${segment(first.app)}/reload`, { method: "POST" });
-      // The new one takes over between two messages: a moment after it was loaded.
+      // The new one takes over between two messages, a moment after it was loaded.
       const fresh = h("div", null, ...facts(await rest(`surrogates/${segment(first.app)}`)));
       shown.replaceChildren(...fresh.childNodes);
-      said.replaceChildren(h("p", null, "It was loaded anew."));
+      said.replaceChildren(h("p", null, "The surrogate was reloaded."));
     } catch (error) {
       said.replaceChildren(h("p", { class: "problem", role: "alert" }, error instanceof Error ? error.message : String(error)));
     } finally {
@@ -56,9 +56,9 @@ export async function render(root) {
   const { surrogates } = await rest("surrogates");
   root.append(
     h("h1", null, "Surrogates"),
-    h("p", { class: "soft" }, "A class that acts for the devices of its app: every message to and from them passes it, in a process of its own."),
+    h("p", { class: "soft" }, "A surrogate is a class that acts for the devices of its app: it handles every message to and from them, in a process of its own."),
     surrogates.length
       ? h("div", { class: "cards" }, ...surrogates.map(surrogateCard))
-      : h("p", null, "No app has one: name a class in the configuration, under [surrogates.APP]."),
+      : h("p", null, "No app has a surrogate: name a class in the settings, under [surrogates.APP]."),
   );
 }

@@ -1,4 +1,4 @@
-/** One topic: its subscribers with their terms, and what the messages under way are worth. */
+/** The page of one topic: its subscribers with their terms, and the ranks of its undelivered messages. */
 
 import { data } from "../api.js";
 import { legend, picture, piles } from "../charts.js";
@@ -12,13 +12,13 @@ export async function render(root, [name = ""]) {
   const ranks = view.ranks ?? [];
   const total = ranks.reduce((/** @type {number} */ sum, /** @type {any} */ bar) => sum + bar.here + bar.there, 0);
   const histogram = picture(
-    `Ranks of ${total} messages under way`,
+    `Ranks of ${total} undelivered messages`,
     piles(() => ({
       unit: "messages",
       tones: ["a", "c"],
       bars: ranks.map((/** @type {any} */ bar) => ({ label: figure(bar.low), parts: [bar.here, bar.there] })),
     })),
-    legend([["wait at the gateway", "a"], ["kept on devices, unread", "c"]]),
+    legend([["wait at the gateway", "a"], ["unread on devices", "c"]]),
   );
   root.append(
     h("h1", null, name),
@@ -26,11 +26,11 @@ export async function render(root, [name = ""]) {
     h(
       "div",
       { class: "cards" },
-      wide("Ranks of what is under way", total ? histogram.element : h("p", { class: "soft" }, "Nothing of this topic waits anywhere. Only subscriptions with terms keep messages back.")),
+      wide("Ranks of undelivered messages", total ? histogram.element : h("p", { class: "soft" }, "No message of this topic waits. Only subscriptions with terms hold messages back.")),
       wide(
         "Subscribers",
         table(
-          ["device", "mode", "#max", "#threshold", "policy", "#unread there", "#waiting here"],
+          ["device", "mode", "#max", "#threshold", "policy", "#unread on device", "#waiting at gateway"],
           view.subscribers.map((/** @type {any} */ one) => [
             to("device", [one.device]),
             one.ranked ? one.mode : "as it comes",
@@ -40,7 +40,7 @@ export async function render(root, [name = ""]) {
             one.unread ?? (one.ranked ? 0 : "–"),
             one.waiting ?? (one.ranked ? 0 : "–"),
           ]),
-          "Nobody has subscribed.",
+          "No device has subscribed.",
         ),
         view.total > view.subscribers.length ? h("p", { class: "soft" }, `The first ${view.subscribers.length}.`) : null,
       ),

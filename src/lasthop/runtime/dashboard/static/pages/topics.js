@@ -1,4 +1,4 @@
-/** The topics of the app: who publishes, how many listen. */
+/** The list of the app's topics, with the numbers of their subscribers. */
 
 import { data } from "../api.js";
 import { count, h, pill, table, to } from "../dom.js";
@@ -10,7 +10,7 @@ export async function render(root, [after = ""]) {
   const page = await data("topics", { after });
   root.append(
     h("h1", null, "Topics"),
-    h("p", { class: "soft" }, `${count(page.total)} that are advertised or have a subscriber.`),
+    h("p", { class: "soft" }, `${count(page.total)} topics are advertised or have subscribers.`),
     h(
       "section",
       { class: "card" },
