@@ -194,7 +194,7 @@ class TestPushesOfPap:
         )
         assert refusal(answer) == (404, "not_found", None)
         assert answer.json()["error"]["detail"] == (
-            "a push of PAP is not published to a topic; PAP is spoken at POST /pap"
+            "a PAP push cannot be published to a topic; PAP requests go to POST /pap"
         )
         assert live.store.counts().messages == 0
 
@@ -218,8 +218,8 @@ class TestPushesOfPap:
     @pytest.mark.parametrize(
         "spoken, words",
         [
-            ("/push/access", "PAP is spoken at POST /push/access"),
-            ("", "PAP is not spoken here"),
+            ("/push/access", "PAP requests go to POST /push/access"),
+            ("", "this gateway does not accept PAP"),
         ],
     )
     async def test_are_shown_the_way_from_where_other_gateways_take_them(

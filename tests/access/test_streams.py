@@ -72,10 +72,10 @@ async def test_what_does_not_fit_together_is_refused(http: httpx.AsyncClient) ->
     wrong = await http.post(f"{place}/end", json={"checksum": "00000000"})
     assert (wrong.status_code, "the checksum is not that" in wrong.text) == (400, True)
     beyond = await http.get(f"{place}/content?offset=9")
-    assert (beyond.status_code, "has not come that far" in beyond.text) == (409, True)
+    assert (beyond.status_code, "has not reached this offset" in beyond.text) == (409, True)
     await http.get(f"{place}/content?offset=2")
     behind = await http.get(f"{place}/content?offset=0")
-    assert (behind.status_code, "is done with" in behind.text) == (409, True)
+    assert (behind.status_code, "was fetched already" in behind.text) == (409, True)
     assert (await http.get("/v1/streams/0000000000000001")).status_code == 404
     assert (await http.get("/v1/streams/nonsense")).status_code == 400
 

@@ -107,7 +107,7 @@ def test_what_is_not_there_is_said_to_be_not_there(up: GatewayProcess, path: str
 @pytest.mark.parametrize(
     "path,status,detail",
     [
-        ("devices?after=x", 400, "after: the number of a device"),
+        ("devices?after=x", 400, "after: expected the number of a device"),
         ("devices?nothing=1", 400, "nothing: unknown field"),
         ("device?name=nobody", 404, "no such device"),
         ("topic?name=nothing", 404, "no device has subscribed to this topic"),

@@ -190,7 +190,7 @@ async def test_a_refusal_waits_for_the_answers_before_it(connection: Connection)
 
 async def test_a_broken_body_is_refused_at_once(connection: Connection) -> None:
     connection.send(CHUNKED + b"no number\r\n")
-    assert "no HTTP request" in await refused(connection, "400")
+    assert "not an HTTP request" in await refused(connection, "400")
     assert connection.protocol.cycle.disconnected
 
 
@@ -261,7 +261,7 @@ async def test_a_request_has_one_length(
     connection: Connection, path: bytes, lengths: bytes
 ) -> None:
     connection.send(b"POST " + path + b" HTTP/1.1\r\nHost: x\r\n" + lengths + b"\r\n\r\nx")
-    assert "no HTTP request" in await refused(connection, "400")
+    assert "not an HTTP request" in await refused(connection, "400")
     assert connection.taken == []
 
 

@@ -119,7 +119,12 @@ def test_nothing_is_loaded_that_is_not_named(offer: Callable[..., None]) -> None
             "raise ValueError('two\\nlines')",
             "'sparing' cannot be loaded: ValueError: two lines",
         ),
-        ("sparing", "plain_plugin:other", SPARING, "'sparing' is no subclass of lasthop's Policy"),
+        (
+            "sparing",
+            "plain_plugin:other",
+            SPARING,
+            "'sparing' is not a subclass of lasthop's Policy",
+        ),
     ],
 )
 def test_a_policy_that_cannot_be_had_is_refused_in_one_line(
@@ -133,7 +138,7 @@ def test_a_policy_that_cannot_be_had_is_refused_in_one_line(
 
 def test_no_policy_takes_the_place_of_another(offer: Callable[..., None]) -> None:
     offer("taker", SPARING, unified="taker_plugin:Sparing")
-    with pytest.raises(Failure, match=r"plugins\.policies: there is a 'unified' already"):
+    with pytest.raises(Failure, match=r"plugins\.policies: there is already a policy 'unified'"):
         load_policies(["unified"])
 
 
@@ -156,7 +161,7 @@ def test_a_policy_that_is_named_may_be_the_one_of_all_topics(tmp_path: Path) -> 
     file = tmp_path / "lasthop.toml"
     file.write_text('[plugins]\npolicies = ["sparing"]\n\n[topics]\npolicy = "sparing"\n')
     assert load(file).topics.policy == "sparing"
-    with pytest.raises(InvalidRequest, match=r"topics\.policy: there is no 'sparing'"):
+    with pytest.raises(InvalidRequest, match=r"topics\.policy: unknown policy 'sparing'"):
         load(file, options={"plugins.policies": []})
 
 
@@ -222,9 +227,14 @@ async def test_a_carrier_that_is_named_takes_pushes_to_its_own_addresses(
 @pytest.mark.parametrize(
     "package, source, name, why",
     [
-        ("empty", "", "pigeon", "'pigeon' has no variation, or no open"),
-        ("half", PIGEONS.replace("def open", "def other"), "pigeon", "'pigeon' has no variation"),
-        ("wsp", PIGEONS, "wsp", "there is a 'wsp' already"),
+        ("empty", "", "pigeon", "'pigeon' lacks a `variation` or an `open`"),
+        (
+            "half",
+            PIGEONS.replace("def open", "def other"),
+            "pigeon",
+            "'pigeon' lacks a `variation`",
+        ),
+        ("wsp", PIGEONS, "wsp", "there is already a carrier 'wsp'"),
         ("bad", "import nowhere", "pigeon", "'pigeon' cannot be loaded: ModuleNotFoundError"),
     ],
 )

@@ -257,4 +257,4 @@ def test_a_policy_that_is_not_there_is_refused_with_those_that_are() -> None:
     with pytest.raises(InvalidRequest) as caught:
         load(options={"topics.policy": "unifed"})
     known = "on-line, on-demand, buffer, rate, expiration, unified, predictive"
-    assert str(caught.value) == f"topics.policy: there is no 'unifed', but {known}"
+    assert str(caught.value) == f"topics.policy: unknown policy 'unifed'; known: {known}"

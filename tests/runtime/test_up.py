@@ -180,7 +180,9 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
             stuck.sendall(b"POST /news HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhe")
             eventually(lambda: up.request("GET", "/ready")[0] == 200, "it serves")
             up.signal(signal.SIGTERM)
-            eventually(lambda: "once more to abort" in up.errors.read_text(), "it has heard")
+            eventually(
+                lambda: "repeat the signal to abort" in up.errors.read_text(), "it has heard"
+            )
             up.signal(signal.SIGTERM)
             assert up.wait() == 1
         assert "aborted" in up.errors.read_text()

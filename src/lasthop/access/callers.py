@@ -123,7 +123,7 @@ class Callers:
     def _certified(self, subject: str) -> Caller:
         row = self._live.look(lambda gateway: gateway.credentials.certified(subject))
         if row is None:
-            raise Unauthorized("no credential is for this certificate", subject=subject)
+            raise Unauthorized("there is no credential for this certificate", subject=subject)
         return _caller(row)
 
     def _ask(self, secret: str) -> tuple[CredentialRow, Caller]:

@@ -61,7 +61,7 @@ class Intake:
 
     def _hold(self, size: int) -> None:
         if self.held + size > self._max_held:
-            raise Overloaded("too much is waiting to be stored", retry_after=RETRY_WHEN_FULL)
+            raise Overloaded("too many bytes are waiting to be stored", retry_after=RETRY_WHEN_FULL)
         self.held += size
 
 

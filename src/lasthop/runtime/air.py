@@ -153,7 +153,7 @@ def _contact(settings: Ota, listener: socket.socket) -> ContactPoint:
     try:
         address = ip_address(settings.contact or here.host)
     except ValueError:
-        raise Failure(f"ota.contact is an IP address: {settings.contact!r}") from None
+        raise Failure(f"ota.contact must be an IP address: {settings.contact!r}") from None
     if address.is_unspecified:
         raise Failure(f"ota.contact is needed: clients cannot be told to connect to {here}")
     return ContactPoint(address.packed, here.port)

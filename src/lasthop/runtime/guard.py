@@ -184,7 +184,7 @@ class GuardedProtocol(CertifiedProtocol):
         except httptools.HttpParserError as error:
             cause = error.__context__
             if not isinstance(cause, LasthopError):
-                cause = InvalidRequest(f"this is no HTTP request: {error}")
+                cause = InvalidRequest(f"this is not an HTTP request: {error}")
             self._refuse(cause)
             return
         self._room -= len(piece)

@@ -28,9 +28,9 @@ def load_policies(names: Iterable[str]) -> None:
     for name in names:
         found = _found(POLICY_GROUP, name, "plugins.policies")
         if not (isinstance(found, type) and issubclass(found, Policy)):
-            raise Failure(f"plugins.policies: {name!r} is no subclass of lasthop's Policy")
+            raise Failure(f"plugins.policies: {name!r} is not a subclass of lasthop's Policy")
         if POLICIES.setdefault(name, found) is not found:
-            raise Failure(f"plugins.policies: there is a {name!r} already")
+            raise Failure(f"plugins.policies: there is already a policy {name!r}")
 
 
 def load_carriers(names: Iterable[str]) -> dict[str, CarrierKind]:
@@ -40,9 +40,9 @@ def load_carriers(names: Iterable[str]) -> dict[str, CarrierKind]:
         found: Any = _found(CARRIER_GROUP, name, "plugins.carriers")
         described = getattr(found, "variation", None)
         if not (isinstance(described, Variation) and callable(getattr(found, "open", None))):
-            raise Failure(f"plugins.carriers: {name!r} has no variation, or no open")
+            raise Failure(f"plugins.carriers: {name!r} lacks a `variation` or an `open`")
         if VARIANTS.setdefault(name, described) is not described:
-            raise Failure(f"plugins.carriers: there is a {name!r} already")
+            raise Failure(f"plugins.carriers: there is already a carrier {name!r}")
         kinds[name] = found
     return kinds
 

@@ -111,7 +111,7 @@ async def serve(settings: Settings, *, announce: Callable[[Places], None]) -> No
             print("lasthop: aborted", file=sys.stderr)
             os._exit(1)
         stop.set()
-        log.info("shutting down; once more to abort")
+        log.info("shutting down; repeat the signal to abort")
 
     surrogate_workers = SurrogateWorkers(settings.employments())
     reloads: set[asyncio.Task[None]] = set()

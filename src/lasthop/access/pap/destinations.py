@@ -59,9 +59,12 @@ class Destinations:
         if parts.scheme not in ("http", "https") or not host:
             raise InvalidRequest("ppg-notify-requested-to is not an http URL", url=url[:80])
         if len(url) > MAX_URL or not url.isascii() or not url.isprintable() or " " in url:
-            raise InvalidRequest("ppg-notify-requested-to is not a proper URL", url=url[:80])
+            raise InvalidRequest(
+                "ppg-notify-requested-to is too long, or has characters that no URL has",
+                url=url[:80],
+            )
         if parts.username is not None:
-            raise InvalidRequest("ppg-notify-requested-to has a user in it", host=host)
+            raise InvalidRequest("ppg-notify-requested-to must not contain a user name", host=host)
         if self._hosts and not any(_matches(host, pattern) for pattern in self._hosts):
             raise Forbidden("outcomes are not reported to this host", host=host)
         try:

@@ -1,4 +1,4 @@
-"""What an initiator can ask for: one method for each message of PAP that is a request."""
+"""Carries out the requests of push initiators: one method for each request message of PAP."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Operations:
             case CcqMessage():
                 return self.capabilities(caller, message)
             case _:
-                raise NotARequest("this is no request to a gateway")
+                raise NotARequest("this PAP message is not a request to a gateway")
 
     def push(
         self,
@@ -206,7 +206,7 @@ class Operations:
         first, *others = self._live.look(ask)
         shared = {n: v for n, v in first.items() if all(o.get(n) == v for o in others)}
         if not shared:
-            raise NoCapabilities("nothing is known of what this client can do")
+            raise NoCapabilities("no capabilities are known of this client")
         entity = Entity((("Content-Type", CONTENT_TYPE),), write_profile(shared))
         response = CcqResponse(message.address, 1000, CODES[1000].name, message.query_id)
         return response, entity

@@ -31,17 +31,17 @@ _User = Annotated[
 ]
 _Capabilities = Annotated[
     dict[Annotated[str, Meta(max_length=64)], Annotated[str, Meta(max_length=250)]],
-    Meta(max_length=64, description="What the device says it can do, in its own words"),
+    Meta(max_length=64, description="What the device can do, as it describes itself"),
 ]
 """At most 20 kB: a device's record is kept in memory."""
 _Topics = Annotated[list[str], Meta(max_length=1000, description="Topics that it subscribes to")]
 _Routes = Annotated[
     list[Route],
-    Meta(max_length=MAX_ROUTES, description="How it is reached over the air, if at all"),
+    Meta(max_length=MAX_ROUTES, description="Routes by which the device is reached over the air"),
 ]
 _Addresses = Annotated[
     list[Annotated[str, Meta(max_length=1024)]],
-    Meta(max_length=16, description="Its client addresses in PAP, as TYPE:VALUE"),
+    Meta(max_length=16, description="The device's client addresses in PAP, as TYPE:VALUE"),
 ]
 _zone_form = re.compile(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*")
 

@@ -83,7 +83,9 @@ class OperationContext:
         `QuotaExceeded` if the quota is used up."""
         wait = self.quota.take(caller.holder, self.live.now(), messages, size)
         if wait:
-            raise QuotaExceeded("you are sending too much", retry_after=wait / SECOND)
+            raise QuotaExceeded(
+                "the quota of this credential is used up", retry_after=wait / SECOND
+            )
 
     async def accept(
         self,

@@ -75,7 +75,9 @@ async def change(exchange: RestExchange) -> Response:
     app, name = exchange.caller.app, exchange.path("name")
     changes = (await exchange.body(DeviceChange)).changes()
     if not changes:
-        raise InvalidRequest("nothing to change: give user, zone, capabilities or routes")
+        raise InvalidRequest(
+            "nothing to change: give user, zone, capabilities, routes or addresses"
+        )
 
     def act(gateway: Gateway, now: Micros) -> DeviceInfo:
         return _info(gateway, gateway.admin.amend(app, name, now, **changes))

@@ -28,7 +28,7 @@ class GroupInfo(msgspec.Struct, omit_defaults=True):
     changed: bool = False
     """Whether this request made or changed the group."""
     devices: list[str] | None = None
-    """The first members of the group, by name; only when the group is asked for by name."""
+    """The names of the group's first members; only when the group is asked for by name."""
     more: bool = False
     """Whether there are more members than are listed."""
 

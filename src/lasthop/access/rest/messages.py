@@ -39,11 +39,11 @@ class StatusQuery(msgspec.Struct, forbid_unknown_fields=True):
 
     wait: Annotated[
         Literal["received", "delivered", "final", "reply", "settled"] | None,
-        Meta(description="Answer when some device has come so far, or none can any more"),
+        Meta(description="Answer when some device has reached this, or none can any more"),
     ] = None
     timeout: Annotated[float, Meta(ge=0, description="Seconds to wait at most")] = 30.0
     limit: Annotated[int, Meta(ge=1, le=1000, description="Deliveries to list")] = 100
-    device: Annotated[str | None, Meta(description="List only this device's")] = None
+    device: Annotated[str | None, Meta(description="List only this device's delivery")] = None
 
 
 class ExplainQuery(msgspec.Struct, forbid_unknown_fields=True):
@@ -191,7 +191,9 @@ async def cancel(exchange: RestExchange) -> Response:
         # it or act on it any more.
         answer = Cancelled(max(1, len(rows)), 0)
     if not answer.cancelled:
-        raise TooLate("no delivery of it can be taken back", too_late=answer.too_late)
+        raise TooLate(
+            "no delivery of this message can be cancelled any more", too_late=answer.too_late
+        )
     return json_response(answer)
 
 
@@ -209,7 +211,7 @@ async def replace(exchange: RestExchange) -> Response:
         lambda done: () if done[1] is None else (done[1],),
     )
     if withdrawal is None or new is None:
-        raise TooLate("no delivery of it can be replaced")
+        raise TooLate("no delivery of this message can be replaced any more")
     return json_response(Replaced(new, withdrawal.taken_back, withdrawal.too_late))
 
 

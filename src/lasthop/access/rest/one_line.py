@@ -100,7 +100,7 @@ async def publish_line(
     try:
         if is_submission(headers.get(b"content-type", b"").decode("latin-1"), body):
             spoken = _where_spoken(context.settings.pap)
-            raise NotFound(f"a push of PAP is not published to a topic; {spoken}")
+            raise NotFound(f"a PAP push cannot be published to a topic; {spoken}")
         context.charge(caller, messages=1, size=len(body))
         accepted = await context.accept(
             caller,
@@ -148,7 +148,7 @@ def refuse_reserved(segment: str, pap: str) -> InvalidRequest:
     """Return the error for publishing to a reserved path; `pap` is the path of the PAP door, if
     there is one."""
     words = (
-        f"{segment!r} is a path of the gateway and no topic in the one-line form;"
+        f"{segment!r} is a path of the gateway, not a topic in the one-line form;"
         " POST /v1/messages publishes to any topic"
     )
     if segment in PUSH_PATHS:
@@ -157,7 +157,7 @@ def refuse_reserved(segment: str, pap: str) -> InvalidRequest:
 
 
 def _where_spoken(pap: str) -> str:
-    return f"PAP is spoken at POST {pap}" if pap else "PAP is not spoken here"
+    return f"PAP requests go to POST {pap}" if pap else "this gateway does not accept PAP"
 
 
 def publication_of(topic: str, headers: Mapping[bytes, bytes]) -> Publication:

@@ -17,22 +17,22 @@ REFUSALS = {
     401: "No credential, or an unknown one",
     403: "The credential does not allow this",
     404: "No such message, device or credential in the app",
-    409: "In conflict with what happened before",
-    413: "Above a limit of size or number",
-    415: "The body is in a form that is not read",
+    409: "In conflict with an earlier request or the present state",
+    413: "A size or a number is above its limit",
+    415: "The body's type or coding is not supported",
     422: "deliver_before has passed, or the device's preferences allow no delivery as asked",
     429: "The caller's quota is used up; Retry-After says for how long",
-    503: "The gateway takes no more at the moment, and Retry-After says for how long; with the code"
-    " outcome_open, the request may still be done, and the error says how to ask",
+    503: "The gateway is overloaded, and Retry-After says for how long; with the code"
+    " outcome_open, the request may still be done, and the error says how to find out",
 }
 ANY_OPERATION = (400, 401, 403, 429, 503)
-_SUCCESS = {200: "Done", 201: "Made", 202: "Durable, and on its way"}
+_SUCCESS = {200: "Done", 201: "Created", 202: "Durable, and on its way"}
 _TEMPLATE = "#/components/schemas/{name}"
 
-_DESCRIPTION = """Publish messages to devices that come and go, and follow them to their end.
+_DESCRIPTION = """Publish messages to devices that are often offline, and follow each delivery.
 
 Whatever is answered with 2xx is durable. A request is done completely or not at all. A refusal
-means not at all, but for the code `outcome_open`: the store could not be written, and it may be
+means not at all, except with the code `outcome_open`: the store could not be written, and it may be
 done later. A request with an `Idempotency-Key` may be repeated; it is done once. In one line:
 `curl -d 'text' HOST/TOPIC`."""
 
@@ -126,7 +126,9 @@ def _content(operation: Operation, schemas: _Schemas) -> Json:
     many = {"type": "array", "items": one, "minItems": 1}
     return {
         "application/json": {"schema": {"anyOf": [one, many]}},
-        "application/x-ndjson": {"schema": {"type": "string", "description": "One to a line"}},
+        "application/x-ndjson": {
+            "schema": {"type": "string", "description": "One message on each line"}
+        },
     }
 
 
@@ -194,7 +196,7 @@ def _headers(operation: Operation) -> list[Json]:
     once = {
         "name": "Idempotency-Key",
         "in": "header",
-        "description": "Repeat the request with the same key, and it is done once",
+        "description": "A request that is repeated with the same key is done once",
         "schema": {"type": "string", "pattern": r"^[!-~]{1,200}$"},
     }
     return [app, once]

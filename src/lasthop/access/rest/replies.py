@@ -30,7 +30,9 @@ class ReplyQuery(msgspec.Struct, forbid_unknown_fields=True):
     """The query for one answer: which device's, and how long to wait for it."""
 
     timeout: Annotated[float, Meta(ge=0, description="Seconds to wait at most")] = 0.0
-    device: Annotated[str | None, Meta(description="Whose answer; otherwise the first")] = None
+    device: Annotated[
+        str | None, Meta(description="The device that answers; default: the first")
+    ] = None
 
 
 class GatherQuery(msgspec.Struct, forbid_unknown_fields=True):
@@ -38,7 +40,7 @@ class GatherQuery(msgspec.Struct, forbid_unknown_fields=True):
 
     timeout: Annotated[float, Meta(ge=0, description="Seconds to wait at most")] = 0.0
     most: Annotated[
-        Annotated[int, Meta(ge=1)] | None, Meta(description="So many answers are enough")
+        Annotated[int, Meta(ge=1)] | None, Meta(description="Answer when so many answers have come")
     ] = None
 
 

@@ -89,7 +89,7 @@ class Publication(
     priority: Annotated[
         int, Meta(ge=0, le=9, description="Higher goes first to the same device")
     ] = DEFAULT_PRIORITY
-    rank: Annotated[float, Meta(description="How much it is worth among others of its topic")] = 0.0
+    rank: Annotated[float, Meta(description="Its rank among the messages of its topic")] = 0.0
     deliver_after: Annotated[
         Moment | None, Meta(description="Not before: RFC 3339, or seconds since 1970")
     ] = None
@@ -115,20 +115,22 @@ class Publication(
         Meta(description="Default: what the method asks for, or exactly-once"),
     ] = None
     method: Annotated[
-        DeliveryMethod | None, Meta(description="What to hear back, in the words of PAP")
+        DeliveryMethod | None,
+        Meta(description="What is confirmed to the publisher, in PAP's terms"),
     ] = None
     handling: Annotated[
         Literal["foreground", "notify", "background", "silent"] | None,
         Meta(description="How the device treats it; default: as the app's behaviour says"),
     ] = None
     pull: Annotated[
-        bool | None, Meta(description="The device gets a poke, and pulls the body when it wants")
+        bool | None,
+        Meta(description="The device is only notified, and fetches the body when it wants"),
     ] = None
     replace_key: Annotated[
-        _Key | None, Meta(description="Takes the place of what you have pending under this key")
+        _Key | None, Meta(description="Replaces your pending message with this key")
     ] = None
     reply_within: Annotated[
-        Moment | None, Meta(description="An answer is wanted, in this time: seconds, or 90s, 2h")
+        Moment | None, Meta(description="An answer is wanted within this time: seconds, or 90s, 2h")
     ] = None
     headers: Annotated[
         Annotated[dict[str, str], Meta(max_length=MAX_HEADERS)] | None,
@@ -280,7 +282,9 @@ class Converter:
             size += len((s.title or "").encode())
             size += sum(len(name) + len(value.encode()) for name, value in s.headers)
             if size > limit:
-                raise TooLarge("too large with its title and headers", size=size, limit=limit)
+                raise TooLarge(
+                    "message too large with its title and headers", size=size, limit=limit
+                )
 
 
 def _answer(s: Submission, question: Message) -> None:
@@ -297,7 +301,7 @@ _TARGETS = ("to", "device", "user", "topic", "group")
 
 def _binding(p: Publication) -> Binding:
     if p.atomic and p.claim:
-        raise InvalidRequest("claim: a message is atomic or to be claimed", field="claim")
+        raise InvalidRequest("claim: a message is atomic or claimable, not both", field="claim")
     return Binding.ATOMIC if p.atomic else Binding.CLAIM
 
 

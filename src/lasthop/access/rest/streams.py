@@ -46,7 +46,7 @@ class NewStream(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_d
     content_type: Annotated[str, Meta(max_length=250)] = _BINARY
     title: Annotated[str, Meta(max_length=250)] | None = None
     priority: Annotated[
-        int, Meta(ge=0, le=9, description="Its pieces go before those of lower ones")
+        int, Meta(ge=0, le=9, description="Pieces of higher priority are sent first")
     ] = DEFAULT_PRIORITY
     headers: Annotated[dict[str, str], Meta(max_length=32)] | None = None
 
@@ -210,14 +210,18 @@ async def fetch(exchange: RestExchange) -> Response:
         stream = _find(gateway, caller, key)
         record = stream.record
         if record.receiver:
-            raise InvalidRequest("this stream goes to a device, which alone can fetch it")
+            raise InvalidRequest("this stream goes to a device: only that device can fetch it")
         if query.offset > stream.durable:
             raise Conflict(
-                "the stream has not come that far", offset=query.offset, position=stream.durable
+                "the stream has not reached this offset",
+                offset=query.offset,
+                position=stream.durable,
             )
         if query.offset < record.taken:
             raise Conflict(
-                "this part of the stream is done with", offset=query.offset, position=record.taken
+                "this part of the stream was fetched already",
+                offset=query.offset,
+                position=record.taken,
             )
         gateway.streams.taken(stream, query.offset, now)
         if not stream.open and query.offset == record.received:
@@ -325,7 +329,7 @@ def _find(gateway: Gateway, caller: Caller, key: int) -> Stream:
 def _from_publisher(gateway: Gateway, caller: Caller, key: int) -> Stream:
     stream = _find(gateway, caller, key)
     if stream.record.sender:
-        raise InvalidRequest("a device sends this stream, and it alone")
+        raise InvalidRequest("a device sends this stream: only that device can add to it")
     if not caller.owns(stream.record.source):
         raise no_such_stream(key)
     return stream

@@ -272,7 +272,7 @@ def _number(text: str) -> int:
     if not text:
         return 0
     if not (text.isascii() and text.isdigit() and len(text) < 19):
-        raise InvalidRequest("after: the number of a device", field="after")
+        raise InvalidRequest("after: expected the number of a device", field="after")
     return int(text)
 
 

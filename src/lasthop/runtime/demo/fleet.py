@@ -84,7 +84,7 @@ class Member:
                 async with asyncio.timeout(STUCK):
                     found = await self.device.read(topic.name, timeout=LOOK_PATIENCE)
             except TimeoutError:
-                raise Failure(f"{self.name} is stuck: a look took {STUCK:.0f} s") from None
+                raise Failure(f"{self.name} is stuck: reading a topic took {STUCK:.0f} s") from None
             glances = []
             for message in found:
                 demo_message = messages.read(message.body)
@@ -122,7 +122,7 @@ class Fleet:
             await asyncio.gather(*(member.enter() for member in self.members))
         except TimeoutError:
             await self._close()
-            raise Failure("the devices found no contact; is the machine very busy?") from None
+            raise Failure("the devices could not connect; is the machine very busy?") from None
         except BaseException:
             await self._close()
             raise

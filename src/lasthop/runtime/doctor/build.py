@@ -14,10 +14,12 @@ COPIES = {"compiled": "engine"}
 """The packages that are compiled from the sources of another package beside them."""
 
 
-def accelerated(root: Path | None = None) -> Finding:
+ROOTS = tuple(Path(package.__path__[0]) for package in (lasthop, lasthop_xml))
+
+
+def accelerated(*roots: Path) -> Finding:
     """Check the compiled modules: Python prefers them even if their source has changed since."""
-    root = root or Path(lasthop.__file__).parent
-    libraries = sorted(root.rglob("*.so"))
+    libraries = sorted(path for root in roots or ROOTS for path in root.rglob("*.so"))
     if not libraries:
         return could_be_better("accelerated build", "pure Python", "make accelerate, if you like")
     stale = [path for path in libraries if _stale(path)]

@@ -78,7 +78,7 @@ def _refuse_contradictions(settings: Settings) -> None:
             raise InvalidRequest(f"surrogates.{app}.state: at most {Size(MAX_STATE)}")
     policy, known = settings.topics.policy, dict.fromkeys((*POLICIES, *settings.plugins.policies))
     if policy not in known:
-        raise InvalidRequest(f"topics.policy: there is no {policy!r}, but {', '.join(known)}")
+        raise InvalidRequest(f"topics.policy: unknown policy {policy!r}; known: {', '.join(known)}")
     largest = max(settings.limits.body, settings.limits.largest_body)
     for app, behaviour in settings.behaviours.items():
         if (behaviour.max_size or 0) > largest:

@@ -202,7 +202,7 @@ class WorkerProcess:
                     said = line[:MAX_LINE].decode("utf-8", "replace")
                     log.info("surrogate says", app=self._launch.app, text=said)
                 elif lines == LINES_PER_SECOND + 1:
-                    log.warning("surrogate says too much", app=self._launch.app)
+                    log.warning("surrogate prints too much; lines dropped", app=self._launch.app)
 
 
 class _Line(asyncio.Protocol):
