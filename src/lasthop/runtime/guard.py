@@ -327,7 +327,7 @@ class GuardedProtocol(CertifiedProtocol):
     def _left_for_body(self, now: float) -> float:
         patience = self._guard.patience
         least = round(patience.slowest * patience.body)
-        if self.flow.read_paused:  # The gateway is slow, not the client.
+        if self.flow.read_paused:  # The gateway is slow, not the client; for the next check too.
             self._since, self._body = now, least
         elif self._since + patience.body <= now and self._body >= least and self.answering():
             self._since, self._body = now, 0

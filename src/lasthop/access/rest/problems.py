@@ -5,7 +5,7 @@
     │   └── NoReply                the message is known, and no device has answered it
     ├── Conflict
     │   └── TooLate                sent or ended everywhere: it can no longer be cancelled
-    ├── Declined                   a device that offers the service refuses, and says why
+    ├── ServiceDeclined            a device that offers the service refuses, and says why
     └── MethodNotAllowed
 
 Codes, statuses and facts come from the errors themselves.
@@ -44,7 +44,7 @@ class NoReply(NotFound):
     code = "no_reply"
 
 
-class Declined(Rejected):
+class ServiceDeclined(Rejected):
     code = "declined"
     http_status = 422
 

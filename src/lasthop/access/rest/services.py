@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from lasthop.access.rest.answers import json_response
 from lasthop.access.rest.exchange import RestExchange
-from lasthop.access.rest.problems import Declined
+from lasthop.access.rest.problems import ServiceDeclined
 from lasthop.access.rest.replies import content_of, first_reply
 from lasthop.access.rest.requests import Publication, digest
 from lasthop.access.rest.resources import FindQuery
@@ -80,10 +80,10 @@ async def ask(exchange: RestExchange) -> Response:
     return content_of(answer)
 
 
-def _declined(answer: Message) -> Declined:
+def _declined(answer: Message) -> ServiceDeclined:
     try:
         told = msgspec.json.decode(answer.body, type=dict[str, str])
     except (msgspec.DecodeError, UnicodeDecodeError):
         told = {}
     reason = told.get("reason", "unknown")
-    return Declined(told.get("detail") or reason, reason=reason)
+    return ServiceDeclined(told.get("detail") or reason, reason=reason)

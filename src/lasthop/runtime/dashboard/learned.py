@@ -56,7 +56,7 @@ class PolicyPage(msgspec.Struct, omit_defaults=True):
     total: int
 
 
-class _Content(msgspec.Struct):
+class _VersionContent(msgspec.Struct):
     """The part of a version that is shown."""
 
     lineage: Lineage
@@ -64,7 +64,7 @@ class _Content(msgspec.Struct):
     heartbeats: dict[str, msgspec.Raw] = {}
 
 
-_decode = msgspec.json.Decoder(_Content).decode
+_decode = msgspec.json.Decoder(_VersionContent).decode
 
 
 def policies(policy_store: PolicyStore, in_force: str) -> PolicyPage:

@@ -46,7 +46,7 @@ MAX_STATE = 16 << 20
 memory twice."""
 
 
-class Surrogate(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class SurrogateSettings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A class that acts for the devices of the app APP; one such section for every app that has a
     surrogate."""
 
@@ -104,8 +104,8 @@ class Surrogate(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         )
 
 
-PER_APP: Mapping[str, type[AppBehaviour] | type[Surrogate]] = {
+PER_APP: Mapping[str, type[AppBehaviour] | type[SurrogateSettings]] = {
     "behaviours": AppBehaviour,
-    "surrogates": Surrogate,
+    "surrogates": SurrogateSettings,
 }
 """The parts of the settings that have a section for every app."""

@@ -74,7 +74,7 @@ class Ota(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         return frozenset(Variant) - (frozenset() if self.sessions else {Variant.WSP_SESSION})
 
 
-class Limits(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class LimitSettings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Limits on the work that one gateway accepts."""
 
     body: Annotated[Size, Meta(description="The largest body of a message.")] = Size(_limits.body)

@@ -11,8 +11,8 @@ from lasthop.access.pap import PapSettings
 from lasthop.access.quota import Rate
 from lasthop.access.rest.settings import RestSettings
 from lasthop.core.apps.behaviour import Behaviour
-from lasthop.runtime.settings.apps import AppBehaviour, Surrogate
-from lasthop.runtime.settings.capacity import Limits, Ota, Retention, Topics
+from lasthop.runtime.settings.apps import AppBehaviour, SurrogateSettings
+from lasthop.runtime.settings.capacity import LimitSettings, Ota, Retention, Topics
 from lasthop.runtime.settings.listeners import Beep, Http, Seqpacket, Tcp, Tls
 from lasthop.runtime.settings.operators import Plugins, Traces
 from lasthop.runtime.settings.publishers import Access, Pap, Quotas
@@ -52,12 +52,12 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     ota: Ota = msgspec.field(default_factory=Ota)
     retention: Retention = msgspec.field(default_factory=Retention)
     topics: Topics = msgspec.field(default_factory=Topics)
-    limits: Limits = msgspec.field(default_factory=Limits)
+    limits: LimitSettings = msgspec.field(default_factory=LimitSettings)
     quotas: Quotas = msgspec.field(default_factory=Quotas)
     traces: Traces = msgspec.field(default_factory=Traces)
     plugins: Plugins = msgspec.field(default_factory=Plugins)
     behaviours: dict[str, AppBehaviour] = {}
-    surrogates: dict[str, Surrogate] = {}
+    surrogates: dict[str, SurrogateSettings] = {}
 
     def configured(self) -> dict[str, Behaviour]:
         """Return the configured behaviour of each app."""

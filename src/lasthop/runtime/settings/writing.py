@@ -9,7 +9,7 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from lasthop.runtime.settings.apps import PER_APP, AppBehaviour, Surrogate
+from lasthop.runtime.settings.apps import PER_APP, AppBehaviour, SurrogateSettings
 from lasthop.runtime.settings.converting import Values
 from lasthop.runtime.settings.gateway import Settings
 from lasthop.runtime.settings.naming import allowed_words, described, is_section, names, variable
@@ -19,7 +19,7 @@ WIDTH = 98
 
 SPECIMENS: Mapping[str, msgspec.Struct] = {
     "behaviours": AppBehaviour(),
-    "surrogates": Surrogate(place="package.module:Class"),
+    "surrogates": SurrogateSettings(place="package.module:Class"),
 }
 """An example section with the defaults for each part that apps have."""
 
