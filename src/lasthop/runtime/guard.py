@@ -413,7 +413,6 @@ def unsent(transport: asyncio.Transport) -> int:
     """Return how many of the written bytes wait to be sent."""
     try:
         return transport.get_write_buffer_size()
-    except (
-        AttributeError
-    ):  # asyncio's TLS transport raises this after a second close; uvloop's does not.
+    except AttributeError:
+        # asyncio's TLS transport raises this after a second close; uvloop's does not.
         return 0

@@ -128,9 +128,8 @@ class Door:
             await self._route(connection, receive, send)
 
     async def _route(self, connection: Connection, receive: Receive, send: Send) -> None:
-        connection["app"] = (
-            self  # Makes Starlette's router raise its refusals instead of sending them.
-        )
+        # Makes Starlette's router raise its refusals instead of sending them.
+        connection["app"] = self
         await self._router(connection, receive, send)
 
     async def _refuse(

@@ -388,8 +388,7 @@ def _headers(given: dict[str, str], context: Headers) -> Headers:
                 field=f"headers.{name}",
             )
     if len(given) + len(context) > MAX_HEADERS:
-        return tuple(
-            given.items()
-        )  # The publisher's own headers take precedence over trace headers.
+        # The publisher's own headers take precedence over trace headers.
+        return tuple(given.items())
     said = {name.lower() for name in given}
     return *given.items(), *(pair for pair in context if pair[0] not in said)

@@ -73,9 +73,8 @@ def by_tls(scheme: str, headers: dict[bytes, bytes]) -> bool:
     is marked `Secure`, which can only keep the cookie from being sent.
     """
     told = headers.get(b"x-forwarded-proto", b"").partition(b",")[0]
-    first = headers.get(b"forwarded", b"").partition(b",")[
-        0
-    ]  # RFC 7239, section 4: the first proxy's.
+    # RFC 7239, section 4: the first element is that of the first proxy.
+    first = headers.get(b"forwarded", b"").partition(b",")[0]
     pairs = (part.partition(b"=") for part in first.lower().split(b";"))
     standard = {name.strip(): value.strip(b' "') for name, _, value in pairs}
     return b"https" in {scheme.encode(), told.strip().lower(), standard.get(b"proto")}

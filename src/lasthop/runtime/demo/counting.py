@@ -127,9 +127,8 @@ def _ended(asked: list[tuple[LedgerLane, str]], cast: Cast) -> set[tuple[LedgerL
             if ended(message):
                 found.add((lane, message))
         except Failure:
-            found.add(
-                (lane, message)
-            )  # A gateway that does not know an accepted message has lost it.
+            # A gateway that does not know an accepted message has lost it.
+            found.add((lane, message))
     return found
 
 
