@@ -20,6 +20,7 @@ from typer.core import TyperGroup
 
 from lasthop import __version__
 from lasthop.errors import LasthopError
+from lasthop.extras import install_line
 from lasthop.runtime.failure import Failure
 
 COMMANDS = {
@@ -144,6 +145,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(1)
     except OSError as error:
         _say(str(error))
+        sys.exit(1)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("lasthop."):
+            raise  # A module of our own is missing: a fault that no extra mends.
+        _say(f"this command needs {error.name}: {install_line(error)}")
         sys.exit(1)
     except Exception as error:
         # A mistake in the command line, of whichever class the parser's library has it.
