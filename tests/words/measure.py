@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tests.words.conditions import feature_conditions
 from tests.words.docstrings import short_docstrings
+from tests.words.draw import draw
 from tests.words.knots import largest_knot
 from tests.words.names import WORD_LIST, dictionary_words, unknown_words
 from tests.words.repeated import repeated_classes, repeated_files
@@ -106,6 +107,9 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
         "--list", choices=MEASURES, metavar="KEY", help="name the offenders of one measure"
     )
     parser.add_argument(
+        "--draw", type=int, metavar="SEED", help="draw texts at random, for a reader to judge"
+    )
+    parser.add_argument(
         "--dictionary",
         nargs="+",
         type=Path,
@@ -117,6 +121,9 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
     if asked.dictionary:
         english = {word for file in asked.dictionary for word in file.read_text().split()}
         (root / WORD_LIST).write_text("\n".join(dictionary_words(tree, english)) + "\n")
+        return 0
+    if asked.draw is not None:
+        print(*draw(tree, asked.draw), sep="\n")
         return 0
     if asked.list:
         print(*MEASURES[asked.list](tree)[1], sep="\n")
