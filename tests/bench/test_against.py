@@ -76,10 +76,10 @@ def test_each_checkout_runs_its_own_sources(
 @pytest.mark.parametrize(
     "arguments,message",
     [
-        (["--against", "/nowhere"], "--against /nowhere: that is no checkout of lasthop"),
+        (["--against", "/nowhere"], "--against /nowhere: this is not a checkout of lasthop"),
         (
             ["--against", str(ROOT), "--only", "mosquitto"],
-            "--only names peers, and --against compares with none",
+            "--only selects other systems, and --against compares with none of them",
         ),
     ],
 )

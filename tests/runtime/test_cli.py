@@ -108,7 +108,7 @@ def test_the_version_can_be_asked_for(lasthop: Lasthop) -> None:
     [
         (["pussh"], "No such command 'pussh'"),
         (["push", "--frobnicate"], "No such option: --frobnicate"),
-        (["push", "news"], "say to whom and what"),
+        (["push", "news"], "a target and a text are needed"),
         (["push", "news", "x", "--url", "ftp://x"], "--url must be like"),
         (["push", "news", "x", "--url", "http://127.0.0.1:1"], "no gateway at http://127.0.0.1:1"),
         (["push", "--batch", "/nowhere"], "No such file"),

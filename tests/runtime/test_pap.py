@@ -258,15 +258,15 @@ def test_subjects_are_written_as_the_rfc_has_it(
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (["push", ALICE], "give what to push: --text or --file"),
-        (["push", ALICE, "--text", "x", "--method", "maybe"], "--method is one of"),
-        (["push", ALICE, "--text", "x", "--before", "soon"], "a time is 10m, 2h or"),
-        (["push", ALICE, "--text", "x", "--header", "X"], "a header is 'NAME: VALUE'"),
+        (["push", ALICE], "no content to push: give --text or --file"),
+        (["push", ALICE, "--text", "x", "--method", "maybe"], "--method must be one of"),
+        (["push", ALICE, "--text", "x", "--before", "soon"], "a time must be like 10m, 2h or"),
+        (["push", ALICE, "--text", "x", "--header", "X"], "--header must be 'NAME: VALUE'"),
         (["push", ALICE, "--text", "x", "--url", "ftp://x"], "--url must be like"),
-        (["push", ALICE, "--text", "x", "--url", "http://127.0.0.1:1/"], "nobody listens at"),
+        (["push", ALICE, "--text", "x", "--url", "http://127.0.0.1:1/"], "there is no gateway at"),
         (
             ["push", ALICE, "--text", "x", "--method", "oneshot", "--pap-version", "2.0"],
-            "there is no such request",
+            "this is not a request of PAP",
         ),
     ],
 )

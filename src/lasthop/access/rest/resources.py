@@ -1,4 +1,4 @@
-"""What may be asked of devices, groups, queues, topics and services.
+"""Types of the queries and bodies of requests about devices, groups, queues, topics and services.
 
 The command line makes its options from these types as well, so that this module imports nothing of
 the gateway.
@@ -15,22 +15,22 @@ _Open = Annotated[bool, Meta(description="Whether devices may join by themselves
 
 
 class ListQuery(msgspec.Struct, forbid_unknown_fields=True):
-    """Which page of the devices."""
+    """Which page of the app's devices to list."""
 
-    after: Annotated[int, Meta(ge=0, description="Only those with a higher number")] = 0
+    after: Annotated[int, Meta(ge=0, description="Only devices with a higher number than this")] = 0
     limit: Annotated[int, Meta(ge=1, le=1000)] = 100
 
 
 class RemoveQuery(msgspec.Struct, forbid_unknown_fields=True):
-    """How thoroughly a device is removed."""
+    """How thoroughly to remove a device."""
 
-    erase: Annotated[bool, Meta(description="Also forget everything that was ever sent to it")] = (
-        False
-    )
+    erase: Annotated[
+        bool, Meta(description="Also delete everything that was ever sent to the device")
+    ] = False
 
 
 class GroupTerms(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """What a group is to be."""
+    """The properties of a group."""
 
     title: Annotated[
         str, Meta(max_length=250, description="What the group is for, for people to read")
@@ -39,7 +39,7 @@ class GroupTerms(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True)
 
 
 class QueueRules(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """What a queue is to be."""
+    """The properties of a queue."""
 
     title: Annotated[
         str, Meta(max_length=250, description="What the queue is for, for people to read")
@@ -50,23 +50,23 @@ class QueueRules(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True)
         Meta(
             ge=1,
             le=604_800,
-            description="Seconds that a consumer may take over a message; then another one gets it,"
-            " marked as redelivered",
+            description="Seconds that a consumer may take for a message; then another consumer"
+            " gets it, marked as redelivered",
         ),
     ] = 60.0
     prefetch: Annotated[
-        int, Meta(ge=1, le=1000, description="Messages that a consumer has at a time")
+        int, Meta(ge=1, le=1000, description="Messages that a consumer holds at a time")
     ] = 16
 
 
 class MembersQuery(msgspec.Struct, forbid_unknown_fields=True):
-    """How many members or consumers to list."""
+    """How many members of a group or consumers of a queue to list."""
 
-    limit: Annotated[int, Meta(ge=1, le=1000, description="Devices to list")] = 100
+    limit: Annotated[int, Meta(ge=1, le=1000, description="Number of devices to list")] = 100
 
 
 class Advertisement(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """What there is to know of a topic."""
+    """The description of a topic that is advertised."""
 
     title: Annotated[
         str, Meta(max_length=250, description="What the topic is about, for people to read")
@@ -79,23 +79,27 @@ class SubscribeQuery(msgspec.Struct, forbid_unknown_fields=True):
     xpath: Annotated[
         str | None,
         Meta(
-            description="Only XML messages that this XPath expression selects something of;"
-            " empty: all again"
+            description="Only XML messages in which this XPath expression selects something;"
+            " empty to receive all again"
         ),
     ] = None
 
 
 class RankChange(msgspec.Struct, forbid_unknown_fields=True):
-    """What a message is worth by now."""
+    """The new rank of a message."""
 
     rank: Annotated[
         float,
-        Meta(ge=-1e300, le=1e300, description="What it is worth among the messages of its topic"),
+        Meta(
+            ge=-1e300,
+            le=1e300,
+            description="The rank of the message among the messages of its topic",
+        ),
     ]
 
 
 class FindQuery(msgspec.Struct, forbid_unknown_fields=True):
-    """Which services to list."""
+    """Which services to list, by their operations."""
 
     operation: Annotated[
         str, Meta(description="Only services that have an operation of this name")

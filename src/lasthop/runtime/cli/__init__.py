@@ -1,9 +1,10 @@
-"""The command line: a table of commands, each of them one small module.
+"""The command line: a table of commands, each implemented in one small module.
 
-A module is imported when its command is used, so that help comes at once. To add a command or a
-group of them, write a module with a `typer.Typer` named `commands` and enter it in `COMMANDS`.
-Commands that only ask for one operation of the REST interface need no module: the table of
-operations has them (`lasthop.access.rest.operations`), and `RESOURCES` what they are about.
+The module of a command is imported when the command is used, so that help appears at once. To add a
+command or a group of commands, write a module with a `typer.Typer` named `commands` and enter it in
+`COMMANDS`. A command that only performs one operation of the REST interface needs no module: it is
+made from the table of operations (`lasthop.access.rest.operations`), and `RESOURCES` names the
+resource.
 """
 
 from __future__ import annotations
@@ -25,41 +26,42 @@ from lasthop.runtime.failure import Failure
 
 COMMANDS = {
     "up": "Run a gateway.",
-    "demo": "See all of it at work, with a report.",
-    "push": "Send messages.",
+    "demo": "Show the whole system at work, and report what happened.",
+    "push": "Send messages to topics, devices, users, groups and queues.",
     "device": "Run a device, and administer devices.",
-    "address": "Say who client addresses of PAP stand for.",
-    "pap": "Push, cancel and ask at any Push Proxy Gateway.",
+    "address": "Set which device, user or topic a PAP client address stands for.",
+    "pap": "Submit, cancel and query pushes at any Push Proxy Gateway.",
     "service": "Show the services that devices offer.",
-    "stream": "Send and fetch streams: files, or whatever goes on and on.",
+    "stream": "Send and fetch streams, such as files or continuous readings.",
     "behaviour": "Show and change how messages of an app behave.",
-    "topic": "Advertise topics, and change what their messages are worth.",
-    "group": "Make groups of devices, and show and change them.",
-    "queue": "Make queues that devices share, and show and change them.",
-    "explain": "What became of a message for one device, and why.",
-    "log": "Follow the event log, or check it.",
-    "surrogate": "Show and load the classes that act for devices at the gateway.",
-    "credential": "Say who may publish and administer.",
-    "status": "How a gateway is, and what its store holds.",
-    "backup": "Copy the store to one file.",
-    "restore": "Make a data directory from a backup.",
-    "config": "All settings, explained.",
-    "doctor": "Check the installation, and say what is missing.",
-    "completion": "Make a shell complete these commands.",
-    "codec": "Convert wire formats: text to octets, and back.",
-    "orl": "Python classes from the descriptions of their XML.",
-    "pipeline": "Learn from the event log, on Spark.",
-    "sim": "Rehearse on virtual time.",
-    "bench": "Measure against peers.",
+    "topic": "Advertise topics, and change the rank of their messages.",
+    "group": "Create, show and change groups of devices.",
+    "queue": "Create, show and change queues that devices share.",
+    "explain": "Explain what happened to a message for one device, and why.",
+    "log": "Follow or check the event log.",
+    "surrogate": "Show and reload the surrogates that act for devices.",
+    "credential": "Create, list and revoke credentials for the gateway.",
+    "status": "Show whether a gateway is ready, and what its store holds.",
+    "backup": "Copy the store of a gateway to one file.",
+    "restore": "Create a data directory from a backup.",
+    "config": "Print all settings with their explanations.",
+    "doctor": "Check the installation, and report what is missing.",
+    "completion": "Print the script that makes a shell complete lasthop's commands.",
+    "codec": "Convert documents between a text form and a binary wire format.",
+    "orl": "Generate Python classes from descriptions of their XML form.",
+    "pipeline": "Build tables and learn policies from the event log, with Spark.",
+    "sim": "Simulate gateways, devices and networks on virtual time.",
+    "bench": "Measure lasthop and compare it with other systems.",
 }
-"""Every command and what it is for. Its module has the same name, if it has one."""
+"""Every command with the sentence that help shows for it. The module of a command has the command's
+name; commands of `RESOURCES` may have no module."""
 
 RESOURCES: dict[str, dict[str, str]] = {
-    "device": {"run": "Be a device, and print every message that comes."},
+    "device": {"run": "Run a device, and print every message that it receives."},
     "address": {},
     "service": {},
     "stream": {
-        "send": "Send a file as a stream, or go on with one.",
+        "send": "Send a file as a stream, or continue an open stream.",
         "fetch": "Fetch a stream that a device sends to its publishers.",
     },
     "behaviour": {},
@@ -69,18 +71,19 @@ RESOURCES: dict[str, dict[str, str]] = {
     "surrogate": {},
     "credential": {},
 }
-"""What the commands of the table of operations are about. Those that a module has beside them are
-named here, so that help needs not wait for it."""
+"""The resources whose commands are made from the table of operations. Further commands, which the
+module of the resource's name implements, are listed here with their help, so that help need not
+import the module."""
 
 ASKED_BY_A_SHELL = "_LASTHOP_COMPLETE"
-"""The variable with which a shell asks what could come next: see `completion`."""
+"""The environment variable with which a shell asks for completions: see `completion`."""
 
 INTERRUPTED = 130
-"""What a shell reports of a command that Ctrl-C ended."""
+"""The exit code that shells report for a command which Ctrl-C ended."""
 
 
 class Commands(TyperGroup):
-    """Finds commands in the table."""
+    """The root command, which finds the other commands in the table and imports them when used."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
@@ -89,7 +92,8 @@ class Commands(TyperGroup):
         if cmd_name not in COMMANDS:
             return None
         if cmd_name in RESOURCES:
-            # The table of operations, which other commands need not wait for.
+            # Imported here because the table of operations is slow to import and most commands do
+            # not need it.
             from lasthop.runtime.cli.resource import Resource  # noqa: PLC0415
 
             return Resource(cmd_name, COMMANDS[cmd_name], RESOURCES[cmd_name])
@@ -129,7 +133,7 @@ def _root(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command; what it cannot do is said in one line."""
+    """Run a command; report an error in one line on standard error and exit with its code."""
     if ASKED_BY_A_SHELL in os.environ:
         completion_init()
     try:
@@ -140,7 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
-        # Whoever read our output has seen enough; do not complain while closing it.
+        # The reader of our output has closed the pipe: avoid a second error when Python flushes it.
         sys.stdout = sys.stderr
         sys.exit(1)
     except OSError as error:
@@ -152,7 +156,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _say(f"this command needs {error.name}: {install_line(error)}")
         sys.exit(1)
     except Exception as error:
-        # A mistake in the command line, of whichever class the parser's library has it.
+        # A mistake in the command line; the parser's library has several classes for it.
         message = getattr(error, "format_message", None)
         if message is None:
             raise

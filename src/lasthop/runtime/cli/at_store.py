@@ -1,7 +1,7 @@
-"""Asks a data directory that no gateway is using.
+"""Performs operations on a data directory that no gateway is using.
 
-The gateway itself does the work, woken for one request: what it allows and records is the same as
-over REST.
+A gateway is started inside the command for a single request, so that the checks and the records are
+the same as over REST.
 """
 
 from __future__ import annotations
@@ -35,11 +35,12 @@ from lasthop.store.sqlite import SqliteStore
 T = TypeVar("T")
 
 LOCAL = "127.0.0.1"
-"""Whoever can open the directory may do everything, as on an open gateway of this machine."""
+"""The address that such requests come from. A user who can open the directory may do everything, as
+on an open gateway of this machine."""
 
 
 class StoreGateway:
-    """A gateway that is awake as long as a store is open, and whose every change is durable at
+    """A gateway that runs only while a command has the store open, and that commits every change at
     once."""
 
     def __init__(self, store: SqliteStore) -> None:
@@ -61,7 +62,7 @@ class StoreGateway:
         return result
 
     async def durable(self) -> None:
-        """Everything is."""
+        """Return at once: every change in the store is durable already."""
 
     def look(self, ask: Callable[[Gateway], T]) -> T:
         return ask(self._gateway)
@@ -71,12 +72,12 @@ class StoreGateway:
             return ask(reader)
 
     async def wait(self, *_: object) -> NoReturn:
-        raise Failure("nothing happens in a data directory that no gateway is using")
+        raise Failure("a data directory that no gateway is using has no events to follow")
 
     watch = wait
 
     async def erase(self, device: int) -> None:
-        """Forget everything that was sent to a device that was removed."""
+        """Delete everything that was sent to a device that has been removed."""
         start: int | None = 0
         while start is not None:
             start = self._store.erase_device(device, start=start).next
@@ -84,7 +85,7 @@ class StoreGateway:
 
 @contextmanager
 def asking(data: Path, app: str) -> Iterator[Ask]:
-    """Ask the store in a data directory."""
+    """Open the store in a data directory, and yield a function that performs operations on it."""
     with closing(_open(data)) as store:
         awake = StoreGateway(store)
         settings = RestSettings(open_house=True)
@@ -104,7 +105,7 @@ def asking(data: Path, app: str) -> Iterator[Ask]:
 async def _handle(
     context: OperationContext, app: str, operation: Operation, path: Row, query: Row, body: object
 ) -> Row:
-    """What the handler of an operation answers."""
+    """Call the handler of an operation and return its answer."""
     operation = operation.resolved()
     headers = {b"host": b"localhost", b"x-app": app.encode()}
     caller = context.callers.recognise(headers, LOCAL)
@@ -128,7 +129,7 @@ async def _handle(
 
 
 def _check(data: bytes, kind: type) -> None:
-    """Refuse what cannot be meant: a mistake in the command line."""
+    """Refuse a request body that does not fit its type: a mistake in the command line."""
     try:
         msgspec.json.decode(data, type=kind)
     except msgspec.DecodeError as error:

@@ -1,4 +1,4 @@
-"""`lasthop backup`: a store in one file."""
+"""`lasthop backup`: copy the store of a gateway to one file."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ commands = new_commands()
 
 @commands.command(
     help=described(
-        "Copy the store to one file, while a gateway runs or not.",
+        "Copy the store of a gateway to one file, whether the gateway runs or not.",
         "lasthop backup monday.db --data ./data",
     ),
 )
 def backup(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="To be written; must not exist.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The file to write; it must not exist.")
+    ],
     data: Directory = Path("lasthop-data"),
     as_json: Json = False,
 ) -> None:

@@ -1,7 +1,7 @@
-"""`lasthop bench`: us against our peers, side by side, in one run.
+"""`lasthop bench`: measure lasthop beside comparable systems, in one run.
 
-Benchmarks are part of the source tree and not of the package: they start brokers that nobody who
-only runs a gateway has installed.
+Benchmarks are part of the source tree and not of the package: they start brokers that a user who
+only runs a gateway has not installed.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ import lasthop
 from lasthop.runtime.cli.options import Json, described, new_commands
 from lasthop.runtime.failure import Failure
 
-commands = new_commands("Measure lasthop against its peers, side by side.")
+commands = new_commands("Measure lasthop and compare it with other systems.")
 
 WorkIn = Annotated[
     Path | None,
     typer.Option(
         "--in",
         metavar="DIR",
-        help="Where stores are kept during the run; its disk is what durable rows depend on.",
+        help="Directory for the stores during the run; results of durable runs depend on its disk.",
         exists=True,
         file_okay=False,
     ),
@@ -44,21 +44,31 @@ WorkIn = Annotated[
     )
 )
 def hop(
-    messages: Annotated[int, typer.Option(min=100, help="Messages of a throughput run.")] = 40_000,
-    rounds: Annotated[int, typer.Option(min=1, help="Times that everyone is measured.")] = 3,
+    messages: Annotated[
+        int, typer.Option(min=100, help="Number of messages in a throughput run.")
+    ] = 40_000,
+    rounds: Annotated[
+        int, typer.Option(min=1, help="Number of times that each system is measured.")
+    ] = 3,
     rate: Annotated[
-        list[float] | None, typer.Option(help="Messages a second of latency runs. [500, 2000]")
+        list[float] | None,
+        typer.Option(help="Messages per second in latency runs; may be repeated. [500, 2000]"),
     ] = None,
-    seconds: Annotated[float, typer.Option(min=1, help="Length of a latency run.")] = 4.0,
-    idle: Annotated[int, typer.Option(min=10, help="Idle connections to measure.")] = 1000,
+    seconds: Annotated[
+        float, typer.Option(min=1, help="Length of a latency run, in seconds.")
+    ] = 4.0,
+    idle: Annotated[
+        int, typer.Option(min=10, help="Number of idle connections to measure.")
+    ] = 1000,
     only: Annotated[
-        list[str] | None, typer.Option(help="lasthop, mosquitto or rabbitmq. [all]")
+        list[str] | None,
+        typer.Option(help="Measure only lasthop, mosquitto or rabbitmq; may be repeated. [all]"),
     ] = None,
     against: Annotated[
         Path | None,
         typer.Option(
             metavar="CHECKOUT",
-            help="Compare throughput and CPU with another working tree of lasthop instead.",
+            help="Compare throughput and CPU with this other working tree of lasthop instead.",
         ),
     ] = None,
     directory: WorkIn = None,
@@ -69,9 +79,12 @@ def hop(
         raise Failure(f"--only {unknown[0]}: choose from {', '.join(known)}", exit_code=2)
     if against is not None:
         if only:
-            raise Failure("--only names peers, and --against compares with none", exit_code=2)
+            raise Failure(
+                "--only selects other systems, and --against compares with none of them",
+                exit_code=2,
+            )
         if not all((against / part / "__init__.py").is_file() for part in ("src/lasthop", "bench")):
-            raise Failure(f"--against {against}: that is no checkout of lasthop", exit_code=2)
+            raise Failure(f"--against {against}: this is not a checkout of lasthop", exit_code=2)
         raise typer.Exit(
             _benchmark("hop.against").run(
                 against=against,
@@ -96,18 +109,23 @@ def hop(
 
 @commands.command(
     help=described(
-        "Hold thousands of idle devices: memory, heartbeats, and latency against ten devices.",
+        "Measure thousands of idle devices: memory, heartbeats, and latency compared with ten"
+        " devices.",
         "lasthop bench idle",
         "lasthop bench idle --devices 2000 --rounds 3 --json",
     )
 )
 def idle(
-    devices: Annotated[int, typer.Option(min=20, help="Devices that are connected.")] = 10_000,
+    devices: Annotated[int, typer.Option(min=20, help="Number of connected devices.")] = 10_000,
     rounds: Annotated[int, typer.Option(min=1, help="Latency runs of each side, in turn.")] = 5,
-    rate: Annotated[float, typer.Option(min=1, help="Messages a second of latency runs.")] = 200.0,
-    seconds: Annotated[float, typer.Option(min=1, help="Length of a latency run.")] = 5.0,
+    rate: Annotated[
+        float, typer.Option(min=1, help="Messages per second in latency runs.")
+    ] = 200.0,
+    seconds: Annotated[
+        float, typer.Option(min=1, help="Length of a latency run, in seconds.")
+    ] = 5.0,
     heartbeat: Annotated[
-        int, typer.Option(min=15, help="Seconds of silence after which a device pings.")
+        int, typer.Option(min=15, help="Seconds of silence after which a device sends a ping.")
     ] = 20,
     directory: WorkIn = None,
     as_json: Json = False,
@@ -126,23 +144,33 @@ def idle(
 
 @commands.command(
     help=described(
-        "Compare the Push Proxy Gateway with Kannel's: pushes a second from POST to datagram, "
-        "latency, and the encoder of binary XML.",
+        "Compare the Push Proxy Gateway with Kannel's: pushes per second from POST to datagram,"
+        " latency, and the encoder of binary XML.",
         "lasthop bench pap",
         "lasthop bench pap --pushes 2000 --rounds 1 --only lasthop --json",
     )
 )
 def pap(
-    pushes: Annotated[int, typer.Option(min=10, help="Pushes of a throughput run.")] = 10_000,
-    rounds: Annotated[int, typer.Option(min=1, help="Times that everyone is measured.")] = 3,
+    pushes: Annotated[
+        int, typer.Option(min=10, help="Number of pushes in a throughput run.")
+    ] = 10_000,
+    rounds: Annotated[
+        int, typer.Option(min=1, help="Number of times that each system is measured.")
+    ] = 3,
     rate: Annotated[
-        list[float] | None, typer.Option(help="Pushes a second of latency runs. [500, 1500]")
+        list[float] | None,
+        typer.Option(help="Pushes per second in latency runs; may be repeated. [500, 1500]"),
     ] = None,
-    seconds: Annotated[float, typer.Option(min=0.5, help="Length of a latency run.")] = 4.0,
+    seconds: Annotated[
+        float, typer.Option(min=0.5, help="Length of a latency run, in seconds.")
+    ] = 4.0,
     connections: Annotated[
-        int, typer.Option(min=1, help="Of the initiator; one push in flight on each.")
+        int,
+        typer.Option(min=1, help="Connections of the push initiator; each has one push in flight."),
     ] = 128,
-    only: Annotated[list[str] | None, typer.Option(help="lasthop or kannel. [both]")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Measure only lasthop or kannel. [both]")
+    ] = None,
     directory: WorkIn = None,
     as_json: Json = False,
 ) -> None:
@@ -164,7 +192,7 @@ def pap(
 
 @commands.command(
     help=described(
-        "Compare sizes and speeds of XML messages with lxml and compressed XML.",
+        "Compare the size and speed of XML messages with lxml and with compressed XML.",
         "lasthop bench xml",
         "lasthop bench xml --input ~/messages --json",
     )
@@ -175,12 +203,14 @@ def xml(
         typer.Option(
             "--input",
             metavar="DIR",
-            help="XML files, in the order of their names. [200 notifications]",
+            help="Directory of XML files, read in the order of their names. [200 notifications]",
             exists=True,
             file_okay=False,
         ),
     ] = None,
-    rounds: Annotated[int, typer.Option(min=1, help="Times that every message is measured.")] = 9,
+    rounds: Annotated[
+        int, typer.Option(min=1, help="Number of times that each message is measured.")
+    ] = 9,
     as_json: Json = False,
 ) -> None:
     raise typer.Exit(_benchmark("xml.command").run(folder=folder, rounds=rounds, as_json=as_json))
@@ -189,14 +219,15 @@ def xml(
 @commands.command(
     "last-hop",
     help=described(
-        "Virtual years a second of the last hop's rehearsal, beside the same model on SimPy.",
+        "Compare the speed of the last-hop simulation with the same model on SimPy, in virtual"
+        " years per second.",
         "lasthop bench last-hop",
         "lasthop bench last-hop --years 3 --rounds 9 --json",
     ),
 )
 def last_hop(
-    years: Annotated[float, typer.Option(min=0.1, help="Virtual years of a round.")] = 1.0,
-    rounds: Annotated[int, typer.Option(min=1, help="Times that both run, in turn.")] = 5,
+    years: Annotated[float, typer.Option(min=0.1, help="Virtual years in a round.")] = 1.0,
+    rounds: Annotated[int, typer.Option(min=1, help="Number of rounds of both, in turn.")] = 5,
     as_json: Json = False,
 ) -> None:
     status = _benchmark("last_hop.command").run(years=years, rounds=rounds, as_json=as_json)
@@ -205,17 +236,21 @@ def last_hop(
 
 @commands.command(
     help=described(
-        "Match messages against many XPath subscriptions, beside lxml one by one.",
+        "Match messages against many XPath subscriptions, and compare with lxml, which tries"
+        " them one by one.",
         "lasthop bench xpath",
         "lasthop bench xpath --subscriptions 100000 --messages 10 --json",
     )
 )
 def xpath(
     subscriptions: Annotated[
-        list[int] | None, typer.Option(min=1, help="How many. [10, 1000, 10000]")
+        list[int] | None,
+        typer.Option(min=1, help="Number of subscriptions; may be repeated. [10, 1000, 10000]"),
     ] = None,
-    messages: Annotated[int, typer.Option(min=2, max=200, help="Of the sample.")] = 50,
-    rounds: Annotated[int, typer.Option(min=1, help="Times that every message is measured.")] = 5,
+    messages: Annotated[int, typer.Option(min=2, max=200, help="Number of sample messages.")] = 50,
+    rounds: Annotated[
+        int, typer.Option(min=1, help="Number of times that each message is measured.")
+    ] = 5,
     as_json: Json = False,
 ) -> None:
     status = _benchmark("xpath_routing").run(
@@ -229,16 +264,16 @@ def xpath(
 
 @commands.command(
     help=described(
-        "What our policies and other systems waste and lose for a device that comes and goes, on "
-        "the same events; and how much of the rank they save. The others are models of the rules "
-        "that they document.",
+        "Compare what our policies and other systems waste and lose for a device that comes and"
+        " goes, and how much of the rank they keep, on the same events. The other systems are"
+        " models of the rules that they document.",
         "lasthop bench volume",
         "lasthop bench volume --years 0.5 --seeds 5 --json",
     )
 )
 def volume(
-    years: Annotated[float, typer.Option(min=0.05, help="Virtual years of a run.")] = 1.0,
-    seeds: Annotated[int, typer.Option(min=1, help="Runs in every world.")] = 3,
+    years: Annotated[float, typer.Option(min=0.05, help="Virtual years in a run.")] = 1.0,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of runs in every world.")] = 3,
     as_json: Json = False,
 ) -> None:
     raise typer.Exit(_benchmark("volume").run(years=years, seeds=seeds, as_json=as_json))
@@ -246,9 +281,9 @@ def volume(
 
 @commands.command(
     help=described(
-        "Calls over LAN, WLAN and GPRS on virtual time: hop with Xebu beside HTTP with XML. With "
-        "--live the same calls through a running gateway to a device that has the service: bytes "
-        "a call on its link, by what they are for.",
+        "Compare calls with hop and Xebu to calls with HTTP and XML over LAN, WLAN and GPRS, on"
+        " virtual time. With --live, make the same calls through a running gateway to a device"
+        " that has the service, and count the bytes of each call on its link by purpose.",
         "lasthop bench exchange",
         "lasthop bench exchange --seeds 3 --out figures",
         "lasthop bench exchange --live --calls 250",
@@ -256,21 +291,23 @@ def volume(
 )
 def exchange(
     calls: Annotated[
-        list[int] | None, typer.Option(min=1, help="How many. [50, 100, 150, 200, 250]")
+        list[int] | None,
+        typer.Option(min=1, help="Number of calls; may be repeated. [50, 100, 150, 200, 250]"),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Runs of each, with other delays.")] = 10,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of runs, each with other delays.")] = 10,
     folder: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Draw the figures here (PNG and CSV)."),
+        typer.Option("--out", metavar="DIR", help="Directory for the figures (PNG and CSV)."),
     ] = None,
     live: Annotated[
-        bool, typer.Option("--live", help="Through a gateway over real sockets instead.")
+        bool,
+        typer.Option("--live", help="Make the calls through a gateway over real sockets instead."),
     ] = False,
     as_json: Json = False,
 ) -> None:
     if live:
         if folder is not None:
-            raise Failure("--out draws what runs on virtual time, and --live does not", exit_code=2)
+            raise Failure("--out draws results on virtual time, and --live has none", exit_code=2)
         most = max(calls or (250,))
         raise typer.Exit(_benchmark("exchange.live").run(calls=most, as_json=as_json))
     status = _benchmark("exchange.command").run(
@@ -281,20 +318,23 @@ def exchange(
 
 @commands.command(
     help=described(
-        "Run the pipeline over the log of a rehearsal fleet: events a second of every stage, by "
-        "cores and by size, and the same questions in DuckDB.",
+        "Run the pipeline over the log of a simulated fleet: events per second of every stage,"
+        " by cores and by size, and the same queries in DuckDB.",
         "lasthop bench pipeline",
         "lasthop bench pipeline --events 20000000 --cores 2 --json",
     )
 )
 def pipeline(
     events: Annotated[
-        list[int] | None, typer.Option(min=1000, help="Events; repeatable. [2 and 20 million]")
+        list[int] | None,
+        typer.Option(min=1000, help="Number of events; may be repeated. [2 and 20 million]"),
     ] = None,
-    cores: Annotated[list[int] | None, typer.Option(min=1, help="Repeatable. [1, 2]")] = None,
+    cores: Annotated[
+        list[int] | None, typer.Option(min=1, help="Number of cores; may be repeated. [1, 2]")
+    ] = None,
     log: Annotated[
         list[Path] | None,
-        typer.Option(metavar="DIR", exists=True, help="A log that is there already; repeatable."),
+        typer.Option(metavar="DIR", exists=True, help="Use this existing log; may be repeated."),
     ] = None,
     directory: WorkIn = None,
     as_json: Json = False,
@@ -311,20 +351,28 @@ def pipeline(
 
 @commands.command(
     help=described(
-        "Close the loop: let the rehearsal fleet go by learned policies from a day on, beside the "
-        "ones that they were learned from and the predictive policy with nothing learned.",
+        "Test learned policies: let a simulated fleet use them from a certain day on, and"
+        " compare them with the policies that they were learned from and with the predictive"
+        " policy that has learned nothing.",
         "lasthop bench loop --policies data/policies/20261115T101500-1f3a9c02/policies.json",
     )
 )
 def loop(
     policies: Annotated[
-        Path, typer.Option(metavar="FILE", exists=True, dir_okay=False, help="A version's file.")
+        Path,
+        typer.Option(
+            metavar="FILE", exists=True, dir_okay=False, help="The policies.json file of a version."
+        ),
     ],
-    devices: Annotated[int, typer.Option(min=1, help="Of the fleet.")] = 2000,
-    days: Annotated[int, typer.Option(min=2, help="Virtual days.")] = 60,
-    switch: Annotated[int, typer.Option(min=1, help="Days before the switch.")] = 40,
-    seed: Annotated[int, typer.Option(min=0, help="The fleet that was learned from.")] = 0,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="A plot (PNG).")] = None,
+    devices: Annotated[int, typer.Option(min=1, help="Number of devices in the fleet.")] = 2000,
+    days: Annotated[int, typer.Option(min=2, help="Number of virtual days.")] = 60,
+    switch: Annotated[
+        int, typer.Option(min=1, help="Days before the switch to the learned policies.")
+    ] = 40,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Seed of the fleet that the policies were learned from.")
+    ] = 0,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="File for a plot (PNG).")] = None,
     as_json: Json = False,
 ) -> None:
     status = _benchmark("pipeline.command").run_loop(
@@ -341,14 +389,17 @@ def loop(
 
 @commands.command(
     help=described(
-        "Follow a running gateway with the pipeline: seconds from an event to the tables.",
+        "Follow a running gateway with the pipeline, and measure the seconds from an event to"
+        " the tables.",
         "lasthop bench stream",
         "lasthop bench stream --rate 500 --seconds 60 --json",
     )
 )
 def stream(
-    rate: Annotated[float, typer.Option(min=1, help="Messages a second.")] = 100.0,
-    seconds: Annotated[float, typer.Option(min=1, help="How long they are published.")] = 120.0,
+    rate: Annotated[float, typer.Option(min=1, help="Messages per second.")] = 100.0,
+    seconds: Annotated[
+        float, typer.Option(min=1, help="Seconds during which messages are published.")
+    ] = 120.0,
     directory: WorkIn = None,
     as_json: Json = False,
 ) -> None:
@@ -360,8 +411,9 @@ def stream(
 
 @commands.command(
     help=described(
-        "The experiments of the Odin paper: loss, order, latency, bytes and energy on WiFi and 3G, "
-        "with and without breaks, beside emulated push services; and load over real sockets.",
+        "Repeat the experiments of the Odin paper: loss, order, latency, bytes and energy on"
+        " WiFi and 3G, with and without breaks, compared with emulated push services; and a"
+        " load test over real sockets.",
         "lasthop bench odin",
         "lasthop bench odin --out figures --no-load --json",
     )
@@ -369,10 +421,16 @@ def stream(
 def odin(
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", file_okay=False, help="Where PNG and HTML go. [nowhere]"),
+        typer.Option(
+            metavar="DIR",
+            file_okay=False,
+            help="Directory for PNG and HTML files. [none are written]",
+        ),
     ] = None,
-    load: Annotated[bool, typer.Option(help="Also the load test over real sockets.")] = True,
-    messages: Annotated[int, typer.Option(min=100, help="Messages of a load run.")] = 5000,
+    load: Annotated[bool, typer.Option(help="Also run the load test over real sockets.")] = True,
+    messages: Annotated[
+        int, typer.Option(min=100, help="Number of messages in a load run.")
+    ] = 5000,
     as_json: Json = False,
 ) -> None:
     with Status("odin", console=Console(stderr=True)) as status:
@@ -385,15 +443,20 @@ def odin(
 @commands.command(
     "xml-tables",
     help=described(
-        "Time, memory and footprint of XML processing: the thesis's tables 7.5, 7.7 and 7.9.",
+        "Measure time, memory and footprint of XML processing, as in the thesis's tables 7.5,"
+        " 7.7 and 7.9.",
         "lasthop bench xml-tables",
         "lasthop bench xml-tables --messages 50 --rounds 2 --json",
     ),
 )
 def xml_tables(
-    messages: Annotated[int, typer.Option(min=2, max=200, help="Of the sample.")] = 200,
-    files: Annotated[int, typer.Option(min=50, help="Files in the one large document.")] = 20_000,
-    rounds: Annotated[int, typer.Option(min=1, help="Times that everything is measured.")] = 5,
+    messages: Annotated[int, typer.Option(min=2, max=200, help="Number of sample messages.")] = 200,
+    files: Annotated[
+        int, typer.Option(min=50, help="Number of files in the one large document.")
+    ] = 20_000,
+    rounds: Annotated[
+        int, typer.Option(min=1, help="Number of times that everything is measured.")
+    ] = 5,
     as_json: Json = False,
 ) -> None:
     status = _benchmark("xml_tables.command").run(
@@ -405,7 +468,7 @@ def xml_tables(
 def _benchmark(name: str) -> ModuleType:
     root = Path(lasthop.__file__).resolve().parents[2]
     if not (root / "bench" / "__init__.py").is_file():
-        raise Failure("benchmarks come with the source tree only: run this from a checkout")
+        raise Failure("benchmarks come with the source tree only: run this command from a checkout")
     if str(root) not in sys.path:
         sys.path.insert(0, str(root))
     return import_module(f"bench.{name}")

@@ -1,4 +1,4 @@
-"""Asking a running gateway over its REST door, with nothing but the standard library."""
+"""Sends requests to the REST interface of a running gateway, with the standard library alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import msgspec
 from lasthop.runtime.failure import Failure
 
 TIMEOUT = 30.0
-"""Seconds without an answer, beyond what a request itself asks the gateway to wait."""
+"""Seconds to wait for an answer, in addition to the time that the request asks the gateway to
+wait."""
 
 
 class RestClient:
@@ -47,10 +48,10 @@ class RestClient:
         wait: float = 0,
         accept_refusal: bool = False,
     ) -> Any:
-        """Ask, and return the decoded answer; a refusal becomes a `Failure` with its reason, unless
-        it is accepted as an answer too.
+        """Send a request and return the decoded answer. A refusal raises a `Failure` with its
+        reason, unless `accept_refusal` is true.
 
-        Bytes are sent as they are, anything else as JSON.
+        A body of bytes is sent as it is, any other body as JSON.
         """
         sent = dict(self._headers)
         data: bytes | None = None
@@ -91,7 +92,7 @@ class RestClient:
 
 
 def segment(name: str) -> str:
-    """A name as one segment of a path."""
+    """Quote a name as one segment of a path."""
     return quote(name, safe="")
 
 

@@ -1,4 +1,5 @@
-"""`lasthop codec`: from the text form of a wire format to its octets, and back."""
+"""`lasthop codec`: convert documents from the text form of a wire format to its octets, and
+back."""
 
 from __future__ import annotations
 
@@ -16,15 +17,16 @@ from lasthop.runtime.formats.format import TextFormat, WantedForm
 from lasthop.runtime.schemas import load_schema
 from lasthop_xml.relaxng.schema import Schema
 
-commands = new_commands("Convert wire formats: text to octets, and back.")
+commands = new_commands("Convert documents between a text form and a binary wire format.")
 
 MAX_INPUT = 16 * 1024 * 1024
-"""More than any format takes, and little enough to hold a few times."""
+"""The largest input in octets: more than any format needs, and few enough to hold several copies in
+memory."""
 
 STANDARD = "-"
 
 File: TypeAlias = Annotated[
-    str, typer.Argument(metavar="FILE", help="What to convert; - is standard input.")
+    str, typer.Argument(metavar="FILE", help="The file to convert; - reads standard input.")
 ]
 Name: TypeAlias = Annotated[
     str,
@@ -35,13 +37,14 @@ Name: TypeAlias = Annotated[
     ),
 ]
 Output: TypeAlias = Annotated[
-    str, typer.Option("--output", "-o", metavar="FILE", help="- is standard output.")
+    str,
+    typer.Option("--output", "-o", metavar="FILE", help="The file to write; - is standard output."),
 ]
 Type: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--type",
-        help="Which kind of document, if it does not say: "
+        help="The kind of document, where the document does not name it:"
         + "; ".join(f"{name}: {', '.join(each.types)}" for name, each in FORMATS.items())
         + ".",
     ),
@@ -51,9 +54,8 @@ State: TypeAlias = Annotated[
     typer.Option(
         "--state",
         metavar="FILE",
-        help="What this end of a session remembers; made if missing, kept up to date. For "
-        + ", ".join(name for name, each in FORMATS.items() if each.stateful)
-        + ".",
+        help="File with the state of this end of a session; created if missing, updated by each"
+        " run. For" + ", ".join(name for name, each in FORMATS.items() if each.stateful) + ".",
         dir_okay=False,
     ),
 ]
@@ -62,9 +64,8 @@ SchemaFile: TypeAlias = Annotated[
     typer.Option(
         "--schema",
         metavar="FILE",
-        help="What documents look like, in RELAX NG compact syntax; both ends need the same. For "
-        + ", ".join(name for name, each in FORMATS.items() if each.uses_schema)
-        + ".",
+        help="A schema of the documents in RELAX NG compact syntax; both ends need the same"
+        " one. For" + ", ".join(name for name, each in FORMATS.items() if each.uses_schema) + ".",
         exists=True,
         dir_okay=False,
     ),
@@ -74,7 +75,7 @@ ProfileFile: TypeAlias = Annotated[
     typer.Option(
         "--profile",
         metavar="FILE",
-        help="What `lasthop codec train` has written; both ends need the same. For "
+        help="A profile written by `lasthop codec train`; both ends need the same one. For"
         + ", ".join(name for name, each in FORMATS.items() if each.train)
         + ".",
         exists=True,
@@ -85,19 +86,21 @@ Level: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--level",
-        help="How hard to try: "
+        help="How much effort to spend on compression:"
         + "; ".join(
             f"{name}: {', '.join(each.levels)}" for name, each in FORMATS.items() if each.levels
         )
         + ".",
     ),
 ]
-Hex: TypeAlias = Annotated[bool, typer.Option("--hex", help="Octets are hexadecimal digits.")]
+Hex: TypeAlias = Annotated[
+    bool, typer.Option("--hex", help="Read or write octets as hexadecimal digits.")
+]
 
 
 @commands.command(
     help=described(
-        "Text to octets.",
+        "Encode a text document as octets.",
         "lasthop codec encode --format wbxml news.xml -o news.sic",
         "echo 'X-Wap-Application-Id: 2' | lasthop codec encode --format wsp - --hex",
         "lasthop codec encode --format xebu --schema event.rnc --state sender event.xml -o out",
@@ -113,13 +116,13 @@ def encode(
         str | None,
         typer.Option(
             "--version",
-            help="Of the format: "
+            help="The version of the format:"
             + "; ".join(f"{name}: {', '.join(each.versions)}" for name, each in FORMATS.items())
             + ".",
         ),
     ] = None,
     lenient: Annotated[
-        bool, typer.Option("--lenient", help="Also what its document type forbids.")
+        bool, typer.Option("--lenient", help="Also accept what the document type forbids.")
     ] = False,
     state: State = None,
     schema: SchemaFile = None,
@@ -152,7 +155,7 @@ def encode(
 
 @commands.command(
     help=described(
-        "Octets to text.",
+        "Decode octets to a text document.",
         "lasthop codec decode --format wbxml news.sic",
         "lasthop codec decode --format wsp --type unit datagram.bin --json",
     )
@@ -188,18 +191,20 @@ def decode(
 
 @commands.command(
     help=described(
-        "Learn from samples what both ends of a session shall know beforehand.",
+        "Learn from sample documents a profile that both ends of a session know beforehand.",
         "lasthop codec train --format weft samples/*.xml -o notifications.profile",
     )
 )
 def train(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="Texts to learn from.", exists=True, dir_okay=False),
+        typer.Argument(
+            metavar="FILE...", help="Sample documents to learn from.", exists=True, dir_okay=False
+        ),
     ],
     name: Name,
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="Where the profile goes.")
+        str, typer.Option("--output", "-o", metavar="FILE", help="The file for the profile.")
     ],
     as_json: Json = False,
 ) -> None:
@@ -232,7 +237,7 @@ def _chosen(name: str, wanted: WantedForm) -> TextFormat:
 def _remembered(name: str, state: Path | None) -> bytes | None:
     form = FORMATS.get(name)
     if state is not None and form is not None and not form.stateful:
-        raise Failure(f"{name} remembers nothing; leave out --state", exit_code=2)
+        raise Failure(f"{name} keeps no state; leave out --state", exit_code=2)
     if state is None or not state.exists():
         return None
     with state.open("rb") as source:
@@ -242,7 +247,7 @@ def _remembered(name: str, state: Path | None) -> bytes | None:
 def _schema(name: str, file: Path | None) -> Schema | None:
     form = FORMATS.get(name)
     if file is not None and form is not None and not form.uses_schema:
-        raise Failure(f"{name} has no use for a schema; leave out --schema", exit_code=2)
+        raise Failure(f"{name} uses no schema; leave out --schema", exit_code=2)
     return None if file is None else load_schema(file)
 
 
@@ -255,7 +260,7 @@ def _profile(name: str, file: Path | None) -> bytes | None:
 
 def _remember(state: Path | None, data: bytes | None) -> None:
     if state is not None and data is not None:
-        # A session whose state is half-written could never be gone on with.
+        # Written beside and renamed: a session could not continue with a half-written state.
         scratch = state.with_name(f"{state.name}.new")
         scratch.write_bytes(data)
         scratch.replace(state)
@@ -283,7 +288,7 @@ def _from_hex(text: bytes) -> bytes:
     try:
         return bytes.fromhex(text.decode("ascii"))
     except ValueError:
-        raise Failure("not hexadecimal digits") from None
+        raise Failure("the input is not hexadecimal digits") from None
 
 
 def _write(output: str, data: bytes, *, binary: bool = False) -> None:
@@ -291,7 +296,7 @@ def _write(output: str, data: bytes, *, binary: bool = False) -> None:
         Path(output).write_bytes(data)
         return
     if binary and sys.stdout.isatty():
-        raise Failure("octets would upset the terminal; use -o FILE or --hex")
+        raise Failure("binary output would garble the terminal; use -o FILE or --hex")
     sys.stdout.flush()
     sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()

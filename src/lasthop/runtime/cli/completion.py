@@ -1,4 +1,4 @@
-"""`lasthop completion`: what makes a shell complete our commands."""
+"""`lasthop completion`: print the script that makes a shell complete our commands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ commands = new_commands()
 
 
 class Shell(StrEnum):
-    """Those that the script is known for."""
+    """The shells for which there is a completion script."""
 
     BASH = "bash"
     ZSH = "zsh"
@@ -25,14 +25,15 @@ class Shell(StrEnum):
 
 @commands.command(
     help=described(
-        "Print what makes a shell complete lasthop's commands and options.",
+        "Print the script that makes a shell complete lasthop's commands and options.",
         'eval "$(lasthop completion bash)"    # in ~/.bashrc',
         'eval "$(lasthop completion zsh)"     # in ~/.zshrc, after compinit',
         "lasthop completion fish > ~/.config/fish/completions/lasthop.fish",
     )
 )
 def completion(
-    shell: Annotated[Shell, typer.Argument(help="Which shell.")], as_json: Json = False
+    shell: Annotated[Shell, typer.Argument(help="The shell to print the script for.")],
+    as_json: Json = False,
 ) -> None:
     script = get_completion_script(
         prog_name="lasthop", complete_var=ASKED_BY_A_SHELL, shell=shell.value

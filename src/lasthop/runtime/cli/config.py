@@ -1,4 +1,4 @@
-"""`lasthop config`: all settings, explained."""
+"""`lasthop config`: print all settings with their explanations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ commands = new_commands()
 
 @commands.command(
     help=described(
-        "Print every setting with its explanation and the value in force.",
+        "Print every setting with its explanation and its present value.",
         "lasthop config > lasthop.toml",
         "LASTHOP_HTTP_LISTEN=0.0.0.0:80 lasthop config --config lasthop.toml",
     )
@@ -25,7 +25,9 @@ commands = new_commands()
 def config(
     file: Annotated[
         Path | None,
-        typer.Option("--config", metavar="FILE", envvar="LASTHOP_CONFIG", help="Settings in TOML."),
+        typer.Option(
+            "--config", metavar="FILE", envvar="LASTHOP_CONFIG", help="File of settings in TOML."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -1,4 +1,4 @@
-"""`lasthop demo`: see all of it at work."""
+"""`lasthop demo`: show the whole system at work, and report what happened."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ commands = new_commands()
 
 SHORTEST = 10
 MOST_DEVICES = 200
-"""Each has a link with sockets of its own and an inbox on the disk, all in one process."""
+"""The largest number of devices: each has sockets and an inbox on the disk, all in one process."""
 
 
 @commands.command(
     help=described(
-        "Run a gateway with devices on bad links, publishers and the pipeline, and report what was"
-        " delivered, lost, wasted and learned. It leaves nothing behind.",
+        "Run a gateway with devices on bad links, publishers and the pipeline, and report what"
+        " was delivered, lost, wasted and learned. All data is removed at the end.",
         "lasthop demo",
         "lasthop demo --seconds 180 --json",
         "lasthop demo --devices 30 --no-pipeline",
@@ -42,32 +42,34 @@ def demo(
         typer.Option(
             min=SHORTEST,
             metavar="N",
-            help="End after so long, once it is set up. [when it is stopped]",
+            help="End so many seconds after everything is set up. [run until stopped]",
         ),
     ] = None,
     devices: Annotated[
-        int, typer.Option(min=1, max=MOST_DEVICES, metavar="N", help="How many.")
+        int, typer.Option(min=1, max=MOST_DEVICES, metavar="N", help="Number of devices.")
     ] = 12,
     data: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Keep the gateway's data here. [removed at the end]"),
+        typer.Option(
+            metavar="DIR", help="Keep the gateway's data in this directory. [removed at the end]"
+        ),
     ] = None,
     http: Annotated[
         str | None,
-        typer.Option(metavar="HOST:PORT", help="The gateway's HTTP port. [8080, or any]"),
+        typer.Option(metavar="HOST:PORT", help="The gateway's HTTP port. [8080, or any free port]"),
     ] = None,
     tcp: Annotated[
         str | None,
-        typer.Option(metavar="HOST:PORT", help="The gateway's TCP port. [7300, or any]"),
+        typer.Option(metavar="HOST:PORT", help="The gateway's TCP port. [7300, or any free port]"),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Of everything that is random.")] = 1,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of all random choices.")] = 1,
     no_pipeline: Annotated[
-        bool, typer.Option("--no-pipeline", help="Learn nothing; needs no Java.")
+        bool, typer.Option("--no-pipeline", help="Leave out the pipeline, which needs Java.")
     ] = False,
     as_json: Json = False,
 ) -> None:
     if data is not None and data.exists() and (not data.is_dir() or any(data.iterdir())):
-        raise Failure(f"{data} is not empty; the demo wants a directory of its own", exit_code=2)
+        raise Failure(f"{data} is not empty; the demo needs an empty or new directory", exit_code=2)
     why = "--no-pipeline" if no_pipeline else learning.impossible()
     with tempfile.TemporaryDirectory(prefix="lasthop-demo-") as scratch:
         plan = DemoPlan(
@@ -109,7 +111,7 @@ def _machines(report: DemoReport) -> None:
 
 
 class _People:
-    """They read a report once, and then what was still to come."""
+    """Prints a report for people: the whole report once, and later only what was added to it."""
 
     def __init__(self) -> None:
         self._waiting = False

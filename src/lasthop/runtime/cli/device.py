@@ -1,4 +1,4 @@
-"""`lasthop device run`: be a device."""
+"""`lasthop device run`: run a device and print the messages that it receives."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ commands = new_commands()
 @commands.command(
     "run",
     help=described(
-        "Be a device: print every message as a line of JSON, until Ctrl-C or SIGTERM. With --output"
-        " each line is written to a file exactly once, in order, also across kill -9.",
+        "Run a device, and print every message that it receives as a line of JSON, until Ctrl-C"
+        " or SIGTERM. With --output each line is written to a file exactly once, in order, even"
+        " if the device is killed.",
         "lasthop device run --name phone --topic news",
         "lasthop device run --name phone --token TOKEN --output phone.jsonl",
         "lasthop device run --url wss://push.example.org/hop --name phone --token TOKEN",
@@ -42,11 +43,11 @@ commands = new_commands()
         "lasthop device run --name phone --topic news --max 8 --threshold 3 --read-every 60",
         "lasthop device run --name printer --queue jobs --group crew --claim",
         "lasthop device run --name phone --link wifi --join mno=ws://HOST:8080/hop"
-        " --preferences wishes.json --send topic:readings --send-queue bulk",
+        " --preferences preferences.json --send topic:readings --send-queue bulk",
     ),
 )
 def run(
-    name: Annotated[str, typer.Option("--name", metavar="NAME", help="The device's name.")],
+    name: Annotated[str, typer.Option("--name", metavar="NAME", help="The name of the device.")],
     url: Annotated[
         str,
         typer.Option(
@@ -57,98 +58,134 @@ def run(
     ] = f"tcp://{DEFAULT_TCP}",
     app: App = DEFAULT_APP,
     token: Annotated[
-        str | None, typer.Option(help="The device's own; none if it has none.")
+        str | None, typer.Option(help="The device's token; left out for a device without one.")
     ] = None,
-    topic: Annotated[list[str] | None, typer.Option(help="Subscribe to it; repeatable.")] = None,
-    group: Annotated[list[str] | None, typer.Option(help="Join it; repeatable.")] = None,
-    queue: Annotated[list[str] | None, typer.Option(help="Take from it; repeatable.")] = None,
+    topic: Annotated[
+        list[str] | None, typer.Option(help="Subscribe to this topic; may be repeated.")
+    ] = None,
+    group: Annotated[
+        list[str] | None, typer.Option(help="Join this group; may be repeated.")
+    ] = None,
+    queue: Annotated[
+        list[str] | None, typer.Option(help="Take messages from this queue; may be repeated.")
+    ] = None,
     claim: Annotated[
-        bool, typer.Option("--claim", help="Claim what can be claimed, and say who may act on it.")
+        bool,
+        typer.Option(
+            "--claim",
+            help="Claim messages that can be claimed, and print which device may act on each.",
+        ),
     ] = False,
     most: Annotated[
-        int | None, typer.Option("--max", help="Of each topic the best N at a time.")
+        int | None,
+        typer.Option("--max", help="Receive the best N messages of each topic at a time."),
     ] = None,
     threshold: Annotated[
-        float | None, typer.Option(help="Only messages that rank at least so high.")
+        float | None, typer.Option(help="Receive only messages of at least this rank.")
     ] = None,
     mode: Annotated[
-        str | None, typer.Option(help="on-demand: kept until they are read; on-line: shown.")
+        str | None,
+        typer.Option(
+            help="on-demand keeps messages until they are read; on-line shows them at once."
+        ),
     ] = None,
     interrupt: Annotated[
-        float | None, typer.Option(help="What ranks so high is shown at once.")
+        float | None, typer.Option(help="Show messages of at least this rank at once.")
     ] = None,
     policy: Annotated[
-        str | None, typer.Option(help=f"What is sent ahead of a read: {', '.join(POLICIES)}.")
+        str | None, typer.Option(help=f"What is sent before it is read: {', '.join(POLICIES)}.")
     ] = None,
     storage: Annotated[
-        int | None, typer.Option(help="Unread messages of a topic that fit here.")
+        int | None,
+        typer.Option(help="The number of unread messages of a topic that the device has room for."),
     ] = None,
     read: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Read the best N of each topic, print them, and end."),
+        typer.Option(
+            metavar="N", help="Read the best N messages of each topic, print them, and end."
+        ),
     ] = None,
     read_every: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Read each topic so often.")
+        float | None, typer.Option(metavar="SECONDS", help="Read each topic at this interval.")
     ] = None,
     inbox: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Durable memory; with --output it is FILE.inbox."),
+        typer.Option(
+            metavar="FILE",
+            help="File in which the device remembers its messages; FILE.inbox with --output.",
+        ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write messages here instead.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write messages to this file instead of standard output."
+        ),
     ] = None,
     sync: Annotated[
-        bool, typer.Option("--sync", help="Let the output survive a loss of power; slow.")
+        bool, typer.Option("--sync", help="Make the output survive a loss of power; slow.")
     ] = False,
     streams: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Keep every stream as a file in here.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Save every stream as a file in this directory."),
     ] = None,
     enc: Annotated[
-        bool, typer.Option("--enc", help="Speak over encrypted links only, or not at all.")
+        bool,
+        typer.Option("--enc", help="Use encrypted links only; do not connect without encryption."),
     ] = False,
     ca: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Trust the authorities in this PEM file instead."),
+        typer.Option(
+            metavar="FILE", help="Trust the authorities in this PEM file instead of the system's."
+        ),
     ] = None,
     link: Annotated[
-        str | None, typer.Option(metavar="LABEL", help="What it is connected by: wifi, mno ...")
+        str | None, typer.Option(metavar="LABEL", help="The kind of the first link: wifi, mno ...")
     ] = None,
     join: Annotated[
         list[str] | None,
-        typer.Option(metavar="LABEL=URL", help="One more link beside the first; repeatable."),
+        typer.Option(
+            metavar="LABEL=URL", help="Use a further link beside the first; may be repeated."
+        ),
     ] = None,
     preferences: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Links, prices, limits and queues as JSON, for both directions.",
+            help="File of preferences as JSON: links, prices, limits and queues, for both"
+            " directions.",
         ),
     ] = None,
     send: Annotated[
         str | None,
         typer.Option(
             metavar="TARGET",
-            help="Send each line of standard input there, say which link it took and why, and end.",
+            help="Send each line of standard input to this target, print which link it took and"
+            " why, and end.",
         ),
     ] = None,
     send_queue: Annotated[
-        str | None, typer.Option(metavar="QUEUE", help="Whose terms hold for what is sent.")
+        str | None,
+        typer.Option(
+            metavar="QUEUE",
+            help="The preference queue whose terms apply to the lines that are sent.",
+        ),
     ] = None,
     send_expires: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", help="After which nobody shall get it any more."),
+        typer.Option(metavar="SECONDS", help="How long a sent line is worth delivering."),
     ] = None,
     as_json: Json = False,
 ) -> None:
     logs.configure("info" if sys.stderr.isatty() and not as_json else "warning")
     if claim and output is not None:
         raise Failure(
-            "--claim says who may act on a message, and does not go with --output", exit_code=2
+            "--claim prints which device may act on a message, and cannot be used with --output",
+            exit_code=2,
         )
     if send is None and (send_queue is not None or send_expires is not None):
-        raise Failure("--send-queue and --send-expires say more about --send", exit_code=2)
+        raise Failure("--send-queue and --send-expires can only be used with --send", exit_code=2)
     if send is not None and read is not None:
-        raise Failure("--read ends the device, and does not go with --send", exit_code=2)
+        raise Failure("--read ends the device, and cannot be used with --send", exit_code=2)
     if output is not None and inbox is None:
         inbox = output.with_name(output.name + ".inbox")
     plan = DevicePlan(
@@ -182,7 +219,7 @@ def run(
 
 
 def _options(**given: object) -> SubscriptionOptions:
-    """What was asked of the topics."""
+    """Return the subscription options of the topics: those that were given on the command line."""
     options: SubscriptionOptions = {}
     options.update({name: value for name, value in given.items() if value is not None})  # type: ignore[typeddict-item]
     return options

@@ -1,5 +1,5 @@
-"""What the reference device sends: lines of its standard input, each over the link that its wishes
-make the best, with a word about every decision."""
+"""Sends the lines of the reference device's standard input, each over the link that the device's
+preferences make the best, and prints the reason of every decision."""
 
 from __future__ import annotations
 
@@ -24,26 +24,27 @@ from lasthop.errors import Conflict, LasthopError
 from lasthop.runtime.failure import Failure
 
 AHEAD = 16
-"""Lines that are read before the first of them is durable."""
+"""The number of lines that are read before the first of them is durable."""
 
 PATIENCE = 2.0
-"""Seconds between two attempts to open a link, and to see that it is still there."""
+"""Seconds between two attempts to open a further link, and between two checks that it still
+exists."""
 
 LOOK_EVERY = 0.5
-"""Seconds between two looks at what waits: for people who read along."""
+"""Seconds between two checks of the waiting messages, whose reasons are printed for people."""
 
 Write = Callable[[dict[str, object]], None]
 
 
 class LineOutlet(msgspec.Struct):
-    """Where lines go."""
+    """The target of the lines that the device sends, and the terms of their delivery."""
 
     target: str
     queue: str | None = None
     expires_in: float | None = None
 
     def options(self) -> Options:
-        """What is said of every message."""
+        """Return the send options that apply to every line."""
         options: Options = {}
         if self.queue is not None:
             options["queue"] = self.queue
@@ -53,7 +54,7 @@ class LineOutlet(msgspec.Struct):
 
 
 def read_preferences(path: Path) -> Preferences:
-    """Preferences from a file, as the REST interface takes them."""
+    """Read preferences from a JSON file, in the form that the REST interface takes."""
     try:
         return decode_preferences(path.read_bytes())
     except OSError as error:
@@ -63,7 +64,7 @@ def read_preferences(path: Path) -> Preferences:
 
 
 def parse_joins(joins: list[str]) -> list[tuple[str, str]]:
-    """Further links from `LABEL=URL`."""
+    """Parse the `LABEL=URL` texts of `--join` into labels and addresses of further links."""
     found = []
     for join in joins:
         label, equals, url = join.partition("=")
@@ -74,7 +75,8 @@ def parse_joins(joins: list[str]) -> list[tuple[str, str]]:
 
 
 async def keep_joined(device: Device, label: str, url: str) -> None:
-    """Have one more link whenever there is contact, unless it has reached a limit."""
+    """Keep one further link open while the device is in contact, unless the link has reached a
+    limit."""
     while True:
         await device.contact()
         wait = PATIENCE
@@ -84,12 +86,12 @@ async def keep_joined(device: Device, label: str, url: str) -> None:
             except LinkClosed as closed:
                 wait = max(PATIENCE, closed.retry_after or 0)
             except Conflict:
-                pass  # Nobody is there, or there was no contact after all.
+                pass  # The gateway does not answer there, or contact was lost meanwhile.
         await asyncio.sleep(wait)
 
 
 async def send_lines(device: Device, outlet: LineOutlet, write: Write) -> None:
-    """Send every line of the standard input; return at its end, when all of it is settled."""
+    """Send every line of standard input; return after its end, when all lines are settled."""
     lines: asyncio.Queue[bytes | None] = asyncio.Queue(AHEAD)
     Thread(
         target=_read, args=(sys.stdin.buffer, lines, asyncio.get_running_loop()), daemon=True
@@ -110,7 +112,7 @@ async def send_lines(device: Device, outlet: LineOutlet, write: Write) -> None:
 
 
 async def _watch(device: Device, write: Write) -> None:
-    """Say why messages wait, whenever there is another reason."""
+    """Print why messages wait, each time that the reason changes."""
     said: dict[str, str] = {}
     while True:
         await asyncio.sleep(LOOK_EVERY)
@@ -124,8 +126,9 @@ async def _watch(device: Device, write: Write) -> None:
 def _read(
     source: BinaryIO, lines: asyncio.Queue[bytes | None], loop: asyncio.AbstractEventLoop
 ) -> None:
-    """In a thread of its own, which nobody waits for: a terminal may never end."""
-    with suppress(RuntimeError):  # The loop is closed: nobody wants any more.
+    """Read lines in a thread that is not waited for at exit: input from a terminal may never
+    end."""
+    with suppress(RuntimeError):  # The loop is closed: the lines are no longer needed.
         for line in source:
             asyncio.run_coroutine_threadsafe(lines.put(line.rstrip(b"\r\n")), loop).result()
         asyncio.run_coroutine_threadsafe(lines.put(None), loop).result()

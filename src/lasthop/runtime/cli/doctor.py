@@ -1,4 +1,4 @@
-"""`lasthop doctor`: what is missing here, and how to get it."""
+"""`lasthop doctor`: report what is missing on this machine, and how to install it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _MARKS = {FindingState.GOOD: "ok", FindingState.COULD_BE_BETTER: "--", FindingSt
 
 @commands.command(
     help=described(
-        "Check the installation, and say what is missing and how to get it. Exit code 1 if a"
-        " gateway could not run as it should.",
+        "Check the installation, and report what is missing and how to install it. The exit"
+        " code is 1 if a gateway could not run properly.",
         "lasthop doctor",
         "lasthop doctor --config lasthop.toml --json",
     )
@@ -29,7 +29,9 @@ _MARKS = {FindingState.GOOD: "ok", FindingState.COULD_BE_BETTER: "--", FindingSt
 def doctor(
     config: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", envvar="LASTHOP_CONFIG", help="The gateway's settings."),
+        typer.Option(
+            metavar="FILE", envvar="LASTHOP_CONFIG", help="The gateway's file of settings."
+        ),
     ] = None,
     data: Annotated[
         Path | None, typer.Option(metavar="DIR", help="The gateway's data directory.")

@@ -1,4 +1,4 @@
-"""`lasthop explain`: what became of a message for one device, and why."""
+"""`lasthop explain`: explain what happened to a message for one device, and why."""
 
 from __future__ import annotations
 
@@ -34,14 +34,17 @@ commands = new_commands()
 
 @commands.command(
     help=described(
-        "Tell the story of one delivery: every decision, its time and its reason.",
+        "Explain what happened to a message for one device: every decision with its time and"
+        " its reason.",
         "lasthop explain 03a8f1c2b4d5e6f7 phone",
         "lasthop explain 03a8f1c2b4d5e6f7 phone --data ./data",
     )
 )
 def explain(
-    message: Annotated[str, typer.Argument(metavar="MESSAGE", help="Its id, or the short form.")],
-    device: Annotated[str, typer.Argument(metavar="DEVICE", help="The device's name.")],
+    message: Annotated[
+        str, typer.Argument(metavar="MESSAGE", help="The message's id, or its short form.")
+    ],
+    device: Annotated[str, typer.Argument(metavar="DEVICE", help="The name of the device.")],
     url: Url = DEFAULT_URL,
     token: Token = None,
     app: App = DEFAULT_APP,
@@ -61,7 +64,7 @@ def explain(
 
 
 def parse_key(text: str) -> int:
-    """The key in a message id."""
+    """Return the key in a message id; fail on a text that is not a message id."""
     try:
         return parse_id(text)[0]
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Options and arguments of a command, made from the fields of a type and the parts of a path."""
+"""Makes options and arguments of commands from the fields of a type and the parts of a path."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lasthop.access.rest.operations.command import Given
 from lasthop.runtime.failure import Failure
 
 UNLIMITED = 1e300
-"""A bound that keeps a number finite, and is nothing that people need to read."""
+"""The bound of numbers that must be finite and have no limit otherwise; help does not show it."""
 
 REQUIRED = signatures.Parameter.empty
 
@@ -25,34 +25,35 @@ _NUMBERS = {inspect.IntType: int, inspect.FloatType: float}
 
 @dataclass(frozen=True, slots=True)
 class CommandInput:
-    """Something that a command is given, and the field or the part of the path that it fills."""
+    """An option or argument of a command, and the field or part of the path that it fills."""
 
     place: str
-    """Whether that is in the path, the query or the body."""
+    """Whether the value belongs in the path, the query or the body."""
     field: str
     declared: signatures.Parameter
-    """An option or argument, as typer finds it in the signature of a function."""
+    """The option or argument, as typer finds it in the signature of a function."""
     value: Callable[[Any], Any] | None = None
-    """The field's value by what was said, where it is not just that."""
+    """Converts what was given on the command line to the field's value; None if they are the
+    same."""
     flag: str = ""
 
 
 def declared(name: str, annotation: Any, default: Any = REQUIRED) -> signatures.Parameter:
-    """A parameter of a function that typer makes a command of."""
+    """Return a parameter for the function that typer makes a command of."""
     place = signatures.Parameter.KEYWORD_ONLY
     return signatures.Parameter(name, place, default=default, annotation=annotation)
 
 
 def of_path(name: str, about: str, given: Given) -> CommandInput:
-    """The argument for a part of the path."""
+    """Return the argument that fills a part of the path."""
     info = typer.Argument(metavar=given.form or name.upper(), help=given.about or about)
     kind = list[str] if given.many else str
     return CommandInput("path", name, declared(name, Annotated[kind, info]))
 
 
 def of_field(place: str, field: inspect.Field, given: Given) -> Iterator[CommandInput]:
-    """The argument for a field that is required, the option for another one. A list that can be
-    changed also has an option to empty it."""
+    """Yield the argument for a required field, or the option for another one. A list that can be
+    changed also has an option that empties it."""
     name, flag = field.name, given.flag or f"--{field.name.replace('_', '-')}"
     kind, about = _unwrapped(field.type)
     one = _unwrapped(kind.item_type)[0] if isinstance(kind, _LISTS) else kind
@@ -78,14 +79,14 @@ def of_field(place: str, field: inspect.Field, given: Given) -> Iterator[Command
     option = declared(name, Annotated[parsed | None, info], given.default)
     yield CommandInput(place, name, option, value, flag)
     if several and not field.required and field.default is field.default_factory:
-        # It has no default: left out, it stays as it is.
-        info = typer.Option(f"--no-{name}", help=f"Let it have no {name} any more.")
+        # Without a default: when the option is left out, the list stays as it is.
+        info = typer.Option(f"--no-{name}", help=f"Remove all {name}.")
         option = declared(f"no_{name}", Annotated[bool, info], False)
         yield CommandInput(place, name, option, lambda _: [] if kind is not one else {})
 
 
 def _unwrapped(kind: Any) -> tuple[Any, str]:
-    """A type without what may stand in its place, and its description."""
+    """Return a type without None and similar alternatives, and its description."""
     about = ""
     while isinstance(kind, inspect.Metadata | inspect.UnionType):
         if isinstance(kind, inspect.Metadata):
@@ -98,20 +99,21 @@ def _unwrapped(kind: Any) -> tuple[Any, str]:
 
 
 def _words(kind: Any) -> list[str]:
-    """All that a text may be, if that is a choice of words."""
+    """Return all texts that a type allows, or nothing if it is not a choice of words."""
     if isinstance(kind, inspect.EnumType):
         return [str(member.value) for member in kind.cls]
     return list(map(str, kind.values)) if isinstance(kind, inspect.LiteralType) else []
 
 
 def _range(kind: Any) -> dict[str, Any]:
-    """The least and the greatest value of a number."""
+    """Return the least and the greatest value of a number type."""
     bounds = {"min": getattr(kind, "ge", None), "max": getattr(kind, "le", None)}
     return {n: b for n, b in bounds.items() if b is not None and abs(b) < UNLIMITED}
 
 
 def _form(kind: Any, one: Any, flag: str) -> tuple[Any, str | None, Callable[[Any], Any] | None]:
-    """How a value is written: its type for the parser, its form for people, and the way back."""
+    """Return how a value is written: its type for the parser, its form for help, and the function
+    that converts it to the field's value."""
     if isinstance(kind, inspect.DictType):
         return list[str], "NAME=VALUE", lambda said: dict(_pairs(said, flag, "NAME=VALUE"))
     if isinstance(one, inspect.StructType) and kind is not one:
@@ -148,7 +150,8 @@ def _json(said: str, flag: str) -> Any:
 
 def _size(flag: str) -> tuple[Any, str, Callable[[str], int]]:
     def parse(said: str) -> int:
-        # With the limits of devices, which other commands need not wait for.
+        # Imported here because it comes with the limits of devices, which other commands do not
+        # need.
         from lasthop.runtime.units import Size  # noqa: PLC0415
 
         try:

@@ -22,27 +22,35 @@ from lasthop.runtime.places import LOG_DIRECTORY
 from lasthop.store.sqlite import SqliteReader
 
 POLL = 0.2
-"""Seconds between two looks while nothing happens."""
+"""Seconds between two reads of the log when there are no new events."""
 
 
-commands = new_commands("What happened: follow the event log, or check it.")
+commands = new_commands("Follow or check the event log.")
 
 
 @commands.command(
     "tail",
     help=described(
-        "Print events, newest last.",
+        "Print the last events of the log, newest last.",
         "lasthop log tail --data ./data --follow --device phone",
     ),
 )
 def tail(
     data: Directory = Path("lasthop-data"),
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with new events.")] = False,
-    lines: Annotated[int, typer.Option("-n", min=0, help="Begin so many events back.")] = 20,
-    app: Annotated[str | None, typer.Option(help="Only this app.")] = None,
-    device: Annotated[str | None, typer.Option(help="Only this device.")] = None,
-    message: Annotated[str | None, typer.Option(metavar="ID", help="Only this message.")] = None,
-    kind: Annotated[list[str] | None, typer.Option(help="Only this kind; repeatable.")] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Continue with new events.")
+    ] = False,
+    lines: Annotated[
+        int, typer.Option("-n", min=0, help="The number of past events to begin with.")
+    ] = 20,
+    app: Annotated[str | None, typer.Option(help="Print only events of this app.")] = None,
+    device: Annotated[str | None, typer.Option(help="Print only events of this device.")] = None,
+    message: Annotated[
+        str | None, typer.Option(metavar="ID", help="Print only events of this message.")
+    ] = None,
+    kind: Annotated[
+        list[str] | None, typer.Option(help="Print only events of this kind; may be repeated.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     only = Only(
@@ -81,7 +89,7 @@ def _line(event: Event) -> str:
 @commands.command(
     "check",
     help=described(
-        "Check that the log is whole and agrees with the store; exit code 1 if not.",
+        "Check that the log is whole and agrees with the store; the exit code is 1 if not.",
         "lasthop log check --data ./data",
     ),
 )

@@ -1,4 +1,5 @@
-"""`lasthop orl`: Python modules from descriptions in the Object Representation Language."""
+"""`lasthop orl`: generate Python modules from descriptions in the Object Representation
+Language."""
 
 from __future__ import annotations
 
@@ -16,27 +17,37 @@ from lasthop_xml.orl.model import Description
 from lasthop_xml.orl.naming import snake_case
 from lasthop_xml.orl.parser import MAX_SIZE, parse
 
-commands = new_commands("Python classes from the descriptions of their XML.")
+commands = new_commands("Generate Python classes from descriptions of their XML form.")
 
 
 @commands.callback()
 def _group() -> None:
-    """Keeps `generate` a word of its own: typer folds a group with a single command."""
+    """Keep `generate` a subcommand: typer merges a group that has a single command."""
 
 
 @commands.command(
     help=described(
-        "Write a Python module with the types of a description: classes, encoder, decoder.",
+        "Write a Python module with the classes of a description, their encoder and their decoder.",
         "lasthop orl generate people.orl -o people.py",
         "lasthop orl generate people.orl -o src/    # in its codec-package",
     )
 )
 def generate(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A description.", dir_okay=False)],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="The description, in the Object Representation Language.",
+            dir_okay=False,
+        ),
+    ],
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="A file or a folder. [standard output]"
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The file or folder to write to. [standard output]",
         ),
     ] = None,
     as_json: Json = False,
@@ -67,7 +78,7 @@ def generate(
 
 
 def _place(output: Path, description: Description, source: str) -> Path:
-    """A folder stands for the module's place below it."""
+    """Return the file to write: in a folder, the path of the description's package below it."""
     if not output.is_dir():
         return output
     packages = (description.codec_package or "").split(".")

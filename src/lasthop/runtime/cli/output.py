@@ -1,4 +1,4 @@
-"""Results on standard output: JSON lines for machines, plain lines for people."""
+"""Prints results on standard output: JSON lines for machines, plain lines for people."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import msgspec
 
 
 def say(line: str = "") -> None:
-    """A line for people, at once."""
+    """Print a line for people, and flush it."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
 
 def say_json(value: object) -> None:
-    """A line for machines, at once."""
+    """Print a value as a line of JSON for machines, and flush it."""
     sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
     sys.stdout.flush()

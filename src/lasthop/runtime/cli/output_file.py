@@ -1,8 +1,8 @@
-"""A file to which every line is written exactly once, in order, whoever is killed when.
+"""A file to which every line is written exactly once, in order, even if the process is killed.
 
 A line is written before the transaction that finishes its message commits, and the length of the
-file is part of that transaction. What is beyond that length at the start was never committed: it is
-cut off, and its messages come again.
+file is part of that transaction. Bytes beyond that length at the start were never committed: they
+are cut off, and their messages are delivered again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ NOTE = "output.length"
 
 
 class Notes(Protocol):
-    """What an inbox's transaction offers."""
+    """The notes that an inbox's transaction reads and writes by name."""
 
     def get(self, name: str) -> bytes | None: ...
 
@@ -25,11 +25,12 @@ class Notes(Protocol):
 
 
 class OutputFile:
-    """An append-only file whose length is kept in an inbox."""
+    """An append-only file whose length is stored in an inbox."""
 
     def __init__(self, path: Path, notes: Notes, *, sync: bool = False) -> None:
-        """With `sync` every line is on the disk before its message is finished, which also
-        survives a loss of power, and is much slower."""
+        """Open the file, and cut off lines that were not committed. With `sync` every line is on
+        the disk before its message is finished, which also survives a loss of power, and is much
+        slower."""
         self._sync = sync
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         self._length = int(notes.get(NOTE) or b"0")
@@ -37,14 +38,14 @@ class OutputFile:
         if there < self._length:
             os.close(self._file)
             raise Failure(
-                f"{path} has {there} bytes, but {self._length} were written to it:"
-                " it was changed, or the machine lost power; bring it back or use another inbox"
+                f"{path} has {there} bytes, but {self._length} were written to it: it was"
+                " changed, or the machine lost power; restore the file or use another inbox"
             )
         os.ftruncate(self._file, self._length)
 
     def append(self, line: bytes, notes: Notes) -> None:
-        """Write a line as part of a transaction. If that is undone, the next line takes its
-        place."""
+        """Write a line as part of a transaction. If the transaction is undone, the next line
+        overwrites this one."""
         length = int(notes.get(NOTE) or b"0")
         if length != self._length:
             os.ftruncate(self._file, length)

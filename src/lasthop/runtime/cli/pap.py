@@ -38,63 +38,86 @@ from lasthop.wire.pap.versions import Version
 
 DEFAULT_URL = "http://127.0.0.1:8080/pap"
 
-Url = Annotated[str, typer.Option("--url", metavar="URL", help="Where the gateway takes PAP.")]
-PapVersion = Annotated[Version, typer.Option("--pap-version", help="The version to write in.")]
+Url = Annotated[
+    str, typer.Option("--url", metavar="URL", help="The address at which the gateway accepts PAP.")
+]
+PapVersion = Annotated[Version, typer.Option("--pap-version", help="The version of PAP to use.")]
 Token = Annotated[
-    str | None, typer.Option("--token", envvar="LASTHOP_TOKEN", help="A bearer token.")
+    str | None,
+    typer.Option("--token", envvar="LASTHOP_TOKEN", help="Bearer token for the gateway."),
 ]
-Basic = Annotated[str | None, typer.Option("--basic", metavar="NAME:PASSWORD", help="HTTP Basic.")]
+Basic = Annotated[
+    str | None,
+    typer.Option("--basic", metavar="NAME:PASSWORD", help="Name and password for HTTP Basic."),
+]
 Certificate = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="A TLS client certificate (PEM).")
+    Path | None, typer.Option(metavar="FILE", help="TLS client certificate (PEM).")
 ]
-Key = Annotated[Path | None, typer.Option(metavar="FILE", help="Its key, if not in that file.")]
-Ca = Annotated[Path | None, typer.Option(metavar="FILE", help="Who the gateway is certified by.")]
-PushId = Annotated[str, typer.Argument(metavar="PUSH_ID", help="As it was pushed.")]
+Key = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Key of the certificate, if it is not in the same file."),
+]
+Ca = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Authorities that certify the gateway (PEM).")
+]
+PushId = Annotated[
+    str, typer.Argument(metavar="PUSH_ID", help="The id with which the push was submitted.")
+]
 To = Annotated[
     list[str] | None,
-    typer.Option("--to", metavar="ADDRESS", help="Only this address; repeatable."),
+    typer.Option("--to", metavar="ADDRESS", help="Only for this client address; may be repeated."),
 ]
 Recipients = Annotated[
-    list[str], typer.Argument(metavar="ADDRESS...", help="Client addresses: WAPPUSH=...@gateway")
+    list[str],
+    typer.Argument(metavar="ADDRESS...", help="Client addresses, such as WAPPUSH=...@gateway."),
 ]
 NewId = Annotated[
-    str | None, typer.Option("--push-id", help="Of the new push; one is made if none is given.")
+    str | None, typer.Option("--push-id", help="The id of the new push; generated if not given.")
 ]
-Text = Annotated[str | None, typer.Option("--text", help="What to push.")]
+Text = Annotated[str | None, typer.Option("--text", help="The text to push.")]
 File = Annotated[
-    str | None, typer.Option("--file", metavar="FILE", help="What to push; - for standard input.")
+    str | None,
+    typer.Option("--file", metavar="FILE", help="The file to push; - reads standard input."),
 ]
-Kind = Annotated[str | None, typer.Option("--type", help="Content type; text/plain for --text.")]
+Kind = Annotated[
+    str | None, typer.Option("--type", help="Content type of the file; text/plain for --text.")
+]
 Headers = Annotated[
     list[str] | None,
-    typer.Option("--header", metavar="'NAME: VALUE'", help="Of the content; repeatable."),
+    typer.Option(
+        "--header", metavar="'NAME: VALUE'", help="A header of the content; may be repeated."
+    ),
 ]
 Notify = Annotated[
-    str | None, typer.Option("--notify", metavar="URL", help="Where to report the outcome.")
+    str | None,
+    typer.Option("--notify", metavar="URL", help="The address to which the outcome is reported."),
 ]
 After = Annotated[
-    str | None, typer.Option(metavar="TIME", help="Not earlier: 10m, or 2030-01-01T00:00:00Z.")
+    str | None,
+    typer.Option(
+        metavar="TIME", help="Deliver not before this time: 10m, or 2030-01-01T00:00:00Z."
+    ),
 ]
-Before = Annotated[str | None, typer.Option(metavar="TIME", help="Not later, likewise.")]
+Before = Annotated[str | None, typer.Option(metavar="TIME", help="Deliver not after this time.")]
 PriorityOf = Annotated[
-    Priority, typer.Option("--priority", help="What goes first to the same device.")
+    Priority, typer.Option("--priority", help="Priority among messages for the same device.")
 ]
 Method = Annotated[
     str,
     typer.Option(
         "--method",
-        help="notspecified, unconfirmed, preferconfirmed, confirmed, confirmed-with-response or"
-        " oneshot.",
+        help="How delivery is confirmed: notspecified, unconfirmed, preferconfirmed, confirmed,"
+        " confirmed-with-response or oneshot.",
     ),
 ]
-Network = Annotated[str | None, typer.Option(help="A network of WDP, as GSM.")]
-NetworkRequired = Annotated[bool, typer.Option("--network-required", help="No other will do.")]
-Bearer = Annotated[str | None, typer.Option(help="A bearer of WDP, as SMS.")]
-BearerRequired = Annotated[bool, typer.Option("--bearer-required", help="No other will do.")]
-Notes = Annotated[bool, typer.Option("--progress-notes", help="Ask for them.")]
+Network = Annotated[str | None, typer.Option(help="A network of WDP, such as GSM.")]
+NetworkRequired = Annotated[bool, typer.Option("--network-required", help="Use no other network.")]
+Bearer = Annotated[str | None, typer.Option(help="A bearer of WDP, such as SMS.")]
+BearerRequired = Annotated[bool, typer.Option("--bearer-required", help="Use no other bearer.")]
+Notes = Annotated[bool, typer.Option("--progress-notes", help="Ask for progress notes.")]
 
 
-commands = new_commands("Push, cancel and ask at any Push Proxy Gateway.")
+commands = new_commands("Submit, cancel and query pushes at any Push Proxy Gateway.")
 
 
 @commands.command(
@@ -141,15 +164,18 @@ def push(
 @commands.command(
     "replace",
     help=described(
-        "Push in the place of an earlier push: to everyone, or only where that is pending.",
+        "Replace an earlier push for all of its addresses, or only where it is pending.",
         "lasthop pap replace 1@shop 'WAPPUSH=alice/TYPE=USER@ppg' --text 'better' --pending-only",
     ),
 )
 def replace(
-    old: Annotated[str, typer.Argument(metavar="OLD_PUSH_ID", help="What to replace.")],
+    old: Annotated[
+        str, typer.Argument(metavar="OLD_PUSH_ID", help="The id of the push to replace.")
+    ],
     addresses: Recipients,
     pending_only: Annotated[
-        bool, typer.Option("--pending-only", help="Not to those who have the old one.")
+        bool,
+        typer.Option("--pending-only", help="Leave out clients that have received the old push."),
     ] = False,
     text: Text = None,
     file: File = None,
@@ -184,7 +210,7 @@ def replace(
 @commands.command(
     "cancel",
     help=described(
-        "Take a push back; exits with 0 if that succeeded everywhere.",
+        "Cancel a push; the exit code is 0 if that succeeded for every address.",
         "lasthop pap cancel 1@shop",
         "lasthop pap cancel 1@shop --to 'WAPPUSH=alice/TYPE=USER@ppg'",
     ),
@@ -207,7 +233,7 @@ def cancel(
 
 @commands.command(
     "status",
-    help=described("What became of a push, address by address.", "lasthop pap status 1@shop"),
+    help=described("Show what happened to a push, for each address.", "lasthop pap status 1@shop"),
 )
 def status(
     push_id: PushId,
@@ -228,13 +254,13 @@ def status(
 @commands.command(
     "ccq",
     help=described(
-        "What a client can do: prints its profile (UAProf).",
+        "Print the profile (UAProf) that says what a client can do.",
         "lasthop pap ccq 'WAPPUSH=alice/TYPE=USER@ppg.example.com'",
     ),
 )
 def ccq(
-    address: Annotated[str, typer.Argument(metavar="ADDRESS", help="A client address.")],
-    query_id: Annotated[str | None, typer.Option(help="Comes back with the answer.")] = None,
+    address: Annotated[str, typer.Argument(metavar="ADDRESS", help="The address of the client.")],
+    query_id: Annotated[str | None, typer.Option(help="An id that the answer repeats.")] = None,
     app_id: Annotated[str | None, typer.Option(help="The application that asks.")] = None,
     url: Url = DEFAULT_URL,
     pap_version: PapVersion = Version.V2_1,
@@ -252,14 +278,18 @@ def ccq(
 @commands.command(
     "listen",
     help=described(
-        "Hear results, print each, and say that it was heard, until Ctrl-C.",
+        "Receive result notifications, print and acknowledge each, until Ctrl-C.",
         "lasthop pap listen --port 9000",
     ),
 )
 def listen(
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 lets the system choose.")] = 9000,
-    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
-    count: Annotated[int, typer.Option(min=0, help="End after so many; 0: never.")] = 0,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen at; 0 lets the system choose.")
+    ] = 9000,
+    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+    count: Annotated[
+        int, typer.Option(min=0, help="End after so many results; 0 means never.")
+    ] = 0,
     as_json: Json = False,
 ) -> None:
     heard: list[str] = []
@@ -329,7 +359,7 @@ def _quality(
     bearer_required: bool,
 ) -> QualityOfService:
     if method not in METHODS:
-        raise Failure(f"--method is one of {', '.join(METHODS)}", exit_code=2)
+        raise Failure(f"--method must be one of {', '.join(METHODS)}", exit_code=2)
     return QualityOfService(
         priority=priority,
         method=METHODS[method],
@@ -344,7 +374,7 @@ def _content(
     text: str | None, file: str | None, kind: str | None, headers: list[str] | None
 ) -> Entity:
     if (text is None) == (file is None):
-        raise Failure("give what to push: --text or --file", exit_code=2)
+        raise Failure("no content to push: give --text or --file", exit_code=2)
     if text is not None:
         body, usual = text.encode(), "text/plain; charset=utf-8"
     else:
@@ -355,7 +385,7 @@ def _content(
     for line in headers or ():
         name, colon, value = line.partition(":")
         if not colon:
-            raise Failure(f"a header is 'NAME: VALUE': {line!r}", exit_code=2)
+            raise Failure(f"--header must be 'NAME: VALUE', not {line!r}", exit_code=2)
         pairs.append((name.strip(), value.strip()))
     return Entity(tuple(pairs), body)
 
@@ -370,4 +400,6 @@ def _time(text: str | None, now: Micros) -> Micros | None:
     try:
         return now + Duration.parse(text)
     except (ValueError, InvalidRequest):
-        raise Failure(f"a time is 10m, 2h or 2030-01-01T00:00:00Z: {text!r}", exit_code=2) from None
+        raise Failure(
+            f"a time must be like 10m, 2h or 2030-01-01T00:00:00Z, not {text!r}", exit_code=2
+        ) from None

@@ -1,4 +1,4 @@
-"""What a Push Proxy Gateway answered, for people and for machines."""
+"""Prints what a Push Proxy Gateway answered, for people and for machines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lasthop.wire.pap.times import format_time
 
 
 def report(answer: PapSubmission, *, as_json: bool) -> None:
-    """Print an answer; the exit code is 0 only if all of it is good."""
+    """Print an answer; exit with code 0 only if every part of it reports success."""
     message = answer.document.message
     if as_json:
         say_json(_plain(answer))
@@ -84,11 +84,12 @@ def _show(message: PapMessage, answer: PapSubmission) -> None:
         case BadMessageResponse():
             say(_said(message.code, message.desc))
         case _:
-            say(f"an answer that nobody asked for: {type(message).__name__}")
+            say(f"the gateway sent an unexpected answer: {type(message).__name__}")
 
 
 def _columns(rows: list[list[str]]) -> None:
-    """Whole addresses, whatever the width of the terminal: people copy them."""
+    """Print rows in columns with whole addresses, whatever the terminal's width: people copy
+    them."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
@@ -100,7 +101,7 @@ def _each(addresses: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def show_result(message: ResultNotificationMessage, given: PapSubmission, *, as_json: bool) -> None:
-    """Print what a gateway reports."""
+    """Print a result notification and what was received with it."""
     if as_json:
         say_json(_plain(given))
         return

@@ -1,4 +1,4 @@
-"""Asking any Push Proxy Gateway over HTTP, with nothing but the standard library."""
+"""Sends requests to any Push Proxy Gateway over HTTP, with the standard library alone."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from lasthop.wire.pap.submission import PapSubmission, read_submission, write_su
 from lasthop.wire.pap.versions import SUPPORTED, Version
 
 TIMEOUT = 60.0
-"""Seconds for the answer."""
+"""Seconds to wait for the gateway's answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Initiator:
-    """Who asks, where, and in which version of PAP."""
+    """A push initiator: its credentials, its gateway, and the version of PAP that it uses."""
 
     url: str
     version: Version = Version.V2_1
     token: str | None = None
     basic: str | None = None
-    """NAME:PASSWORD."""
+    """Name and password for HTTP Basic, as NAME:PASSWORD."""
     certificate: Path | None = None
     key: Path | None = None
     ca: Path | None = None
 
     def ask(self, message: PapMessage, content: Entity | None = None) -> PapSubmission:
-        """Send a request and read its answer; what is no answer becomes a `Failure`."""
+        """Send a request and return its answer; raise a `Failure` if the reply is not an answer."""
         try:
             document = Document(message, self.version, SUPPORTED, "lasthop")
             kind, body = write_submission(PapSubmission(document, content))
         except (LasthopError, ValueError) as error:
-            raise Failure(f"there is no such request: {error}", exit_code=2) from None
+            raise Failure(f"this is not a request of PAP: {error}", exit_code=2) from None
         status, kind, body = self._post(kind, body)
         if not 200 <= status < 300:
             said = http.client.responses.get(status, "")
@@ -63,7 +63,7 @@ class Initiator:
             response = connection.getresponse()
             answer = response.read()
         except ConnectionRefusedError:
-            raise Failure(f"nobody listens at {self.url}") from None
+            raise Failure(f"there is no gateway at {self.url}") from None
         except TimeoutError:
             raise Failure(f"{self.url} did not answer in {TIMEOUT:.0f} seconds") from None
         except (OSError, http.client.HTTPException) as error:

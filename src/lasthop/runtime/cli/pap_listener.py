@@ -1,4 +1,4 @@
-"""Hearing result notifications: the initiator's side of them, for `lasthop pap listen`."""
+"""Receives result notifications as a push initiator, for `lasthop pap listen`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_BODY = 8 << 20
 
 
 class PapListener(HTTPServer):
-    """Hands every result to `heard`, and answers that it was."""
+    """An HTTP server that passes every result notification to `heard` and acknowledges it."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: PapListener
 
     def do_POST(self) -> None:
-        """A result, one would think."""
+        """Receive a result notification; refuse any other message."""
         length = int(self.headers.get("Content-Length", "0"))
         body = self.rfile.read(min(length, MAX_BODY))
         answer = self._answer(body)
@@ -53,10 +53,12 @@ class _Handler(BaseHTTPRequestHandler):
             return refusal(error, received=body)
         message = given.document.message
         if not isinstance(message, ResultNotificationMessage):
-            return refusal(LasthopError("only results are heard here"), request=given.document)
+            return refusal(
+                LasthopError("only result notifications are accepted here"), request=given.document
+            )
         self.server.heard(message, given)
         heard = ResultNotificationResponse(1000, message.push_id, message.address, "OK")
         return Document(heard, given.document.version, SUPPORTED)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Standard error is for failures."""
+        """Log nothing: standard error is for failures."""

@@ -1,4 +1,4 @@
-"""`lasthop pipeline`: the event log turned into tables, policies and answers, on Spark."""
+"""`lasthop pipeline`: make tables, policies and answers from the event log, with Spark."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from lasthop.pipeline.stream import StreamProgress
     from lasthop.pipeline.summary import PipelineSummary
 
-commands = new_commands("Learn from the event log: tables, policies, what-if; on Spark.")
+commands = new_commands("Build tables and learn policies from the event log, with Spark.")
 
 Data: TypeAlias = Annotated[
     Path,
@@ -36,10 +36,13 @@ Data: TypeAlias = Annotated[
 ]
 Log: TypeAlias = Annotated[
     Path | None,
-    typer.Option("--log", metavar="DIR", help="The event log, or a directory of logs. [data/log]"),
+    typer.Option(
+        "--log", metavar="DIR", help="The event log, or a directory of several logs. [data/log]"
+    ),
 ]
 LakeFolder: TypeAlias = Annotated[
-    Path | None, typer.Option("--lake", metavar="DIR", help="Where the tables are. [data/lake]")
+    Path | None,
+    typer.Option("--lake", metavar="DIR", help="The directory of the tables. [data/lake]"),
 ]
 Master: TypeAlias = Annotated[
     str,
@@ -49,22 +52,23 @@ Master: TypeAlias = Annotated[
 ]
 Remote: TypeAlias = Annotated[
     str | None,
-    typer.Option("--remote", metavar="URL", help="A Spark Connect server: sc://host:15002"),
+    typer.Option("--remote", metavar="URL", help="Use a Spark Connect server: sc://host:15002"),
 ]
 Conf: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark; repeatable."),
+    typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark; may be repeated."),
 ]
 
 DEFAULT_DATA = Path("lasthop-data")
 
 RENEWED = 10
-"""Seconds after which the gateway is told again that its segments are waited for."""
+"""Seconds after which the stream tells the gateway again to keep the segments that it has not
+read."""
 
 
 @commands.callback()
 def _group() -> None:
-    """Learn from the event log: tables, policies, what-if; on Spark."""
+    """Build tables and learn policies from the event log, with Spark."""
 
 
 @contextmanager
@@ -78,7 +82,8 @@ def opened(
     conf: list[str] | None,
     say_line: Callable[[str], None] = lambda line: None,
 ) -> Iterator[Pipeline]:
-    """The pipeline of a data directory, with a session for as long as it is used."""
+    """Open the pipeline of a data directory, and yield it with a Spark session until it is
+    closed."""
     if find_spec("pyspark") is None:
         raise Failure("the pipeline needs Spark: pip install 'lasthop[pipeline]'")
     from lasthop.pipeline.jobs import Pipeline  # noqa: PLC0415
@@ -89,7 +94,7 @@ def opened(
     for pair in conf or ():
         key, equals, value = pair.partition("=")
         if not equals or not key.startswith("spark."):
-            raise Failure(f"--conf {pair}: a setting is spark.NAME=VALUE", exit_code=2)
+            raise Failure(f"--conf {pair}: a setting of Spark is spark.NAME=VALUE", exit_code=2)
         settings[key] = value
     where = log or data / LOG_DIRECTORY
     if not where.is_dir():
@@ -100,14 +105,14 @@ def opened(
         yield Pipeline(spark, where, Lake(lake or data / LAKE_DIRECTORY), say=say_line)
     except SparkError as error:
         said = str(error).strip().splitlines()
-        raise Failure(f"Spark gave up: {said[0] if said else type(error).__name__}") from error
+        raise Failure(f"Spark failed: {said[0] if said else type(error).__name__}") from error
     finally:
         spark.stop()
 
 
 @contextmanager
 def progress(quiet: bool) -> Iterator[Callable[[str], None]]:
-    """Say on the terminal what is being made, and for how long."""
+    """Yield a function that shows on the terminal what is being made, and for how long."""
     console = Console(stderr=True)
     if quiet or not sys.stderr.isatty():
         yield lambda line: None
@@ -120,7 +125,8 @@ def progress(quiet: bool) -> Iterator[Callable[[str], None]]:
 @commands.command(
     "run",
     help=described(
-        "Read what the log has, and bring all tables up to date. Safe to repeat and to kill.",
+        "Read the new events of the log, and bring all tables up to date. It can be repeated"
+        " and killed safely.",
         "lasthop pipeline run --data ./data",
         "lasthop pipeline run --log /logs --lake /lake --master spark://spark:7077 --json",
     ),
@@ -148,7 +154,7 @@ def run(
 
 
 def _sum_up(pipeline: Pipeline) -> PipelineSummary:
-    """Leave the numbers for the gateway's dashboard."""
+    """Write the summary that the gateway's dashboard shows."""
     from lasthop.pipeline.summary import summarise, write  # noqa: PLC0415
 
     summary = summarise(pipeline, time.time_ns() // 1000)
@@ -172,15 +178,15 @@ def _report(outcome: RunOutcome) -> None:
     if outcome.missing_offsets:
         say(f"{outcome.missing_offsets} offsets of the log never came")
     if outcome.orphans:
-        say(f"{outcome.orphans} events tell of deliveries whose beginning is not here")
+        say(f"{outcome.orphans} events belong to deliveries whose beginning is not in the log")
     if done.newer:
-        say(f"{done.newer} events are of a newer schema, and read as far as it is known")
+        say(f"{done.newer} events have a newer schema, and were read as far as it is known")
 
 
 @commands.command(
     "compact",
     help=described(
-        "Join the small files of a day, and delete days that are older than asked for.",
+        "Join the small files of each day, and delete days that are older than --keep-days.",
         "lasthop pipeline compact --data ./data --keep-days 400",
     ),
 )
@@ -189,9 +195,12 @@ def compact(
     log: Log = None,
     lake: LakeFolder = None,
     keep_days: Annotated[
-        int | None, typer.Option(min=1, help="Delete what is older, in every table. [keep all]")
+        int | None,
+        typer.Option(min=1, help="Delete days older than this from every table. [keep all]"),
     ] = None,
-    most_files: Annotated[int, typer.Option(min=1, help="Leave days with so few files.")] = 4,
+    most_files: Annotated[
+        int, typer.Option(min=1, help="Leave days with at most so many files.")
+    ] = 4,
     master: Master = "local[*]",
     remote: Remote = None,
     conf: Conf = None,
@@ -215,7 +224,9 @@ def compact(
 
 PolicyFolder: TypeAlias = Annotated[
     Path | None,
-    typer.Option("--policies", metavar="DIR", help="Where versions are kept. [data/policies]"),
+    typer.Option(
+        "--policies", metavar="DIR", help="The directory of the versions. [data/policies]"
+    ),
 ]
 
 
@@ -234,20 +245,23 @@ def learn(
     lake: LakeFolder = None,
     policies: PolicyFolder = None,
     first: Annotated[
-        datetime | None, typer.Option("--from", formats=["%Y-%m-%d"], help="First day. [oldest]")
+        datetime | None,
+        typer.Option("--from", formats=["%Y-%m-%d"], help="First day to learn from. [oldest]"),
     ] = None,
     last: Annotated[
-        datetime | None, typer.Option("--until", formats=["%Y-%m-%d"], help="Last day. [newest]")
+        datetime | None,
+        typer.Option("--until", formats=["%Y-%m-%d"], help="Last day to learn from. [newest]"),
     ] = None,
     update: Annotated[
         bool,
         typer.Option(
             "--update",
-            help="First read what the log has. Only what is learned from is brought up to date.",
+            help="First read the new events of the log, and update the tables that are learned"
+            " from.",
         ),
     ] = False,
-    note: Annotated[str, typer.Option(help="Kept with the version.")] = "",
-    dry_run: Annotated[bool, typer.Option(help="Learn, and put nothing in force.")] = False,
+    note: Annotated[str, typer.Option(help="A note that is kept with the version.")] = "",
+    dry_run: Annotated[bool, typer.Option(help="Learn, but put nothing in force.")] = False,
     master: Master = "local[*]",
     remote: Remote = None,
     conf: Conf = None,
@@ -264,7 +278,7 @@ def learn(
             pipeline.prepare()
         days = pipeline.lake.dates("silver", "events")
         if not days:
-            raise Failure("there are no tables yet: lasthop pipeline run")
+            raise Failure("there are no tables yet; make them with: lasthop pipeline run")
         told("learning")
         span = DaySpan(
             first.date() if first is not None else days[0],
@@ -294,7 +308,7 @@ def learn(
 @commands.command(
     "policies",
     help=described(
-        "List the versions of the policy, and which one is in force.",
+        "List the versions of the learned policies, and mark the one in force.",
         "lasthop pipeline policies --data ./data",
     ),
 )
@@ -316,13 +330,14 @@ def list_policies(
     if as_json:
         say_json(rows)
     elif not rows:
-        say("no versions yet: lasthop pipeline learn")
+        say("no versions yet; learn one with: lasthop pipeline learn")
 
 
 @commands.command(
     "rollback",
     help=described(
-        "Put the version in force that was so before. A running gateway follows within seconds.",
+        "Put the previous version of the learned policies in force again. A running gateway"
+        " follows within seconds.",
         "lasthop pipeline rollback --data ./data",
     ),
 )
@@ -339,8 +354,8 @@ def rollback(
 @commands.command(
     "whatif",
     help=described(
-        "Replay the log through the real engine under another policy, and compare it with the "
-        "live one. Figures of another policy are estimates.",
+        "Replay the log through the real engine under another policy, and compare the results"
+        " with the live policy. Figures of the other policy are estimates.",
         "lasthop pipeline whatif --policy predictive:price=2",
         "lasthop pipeline whatif --policy ./policies/20261115T101500-1f3a9c02/policies.json --json",
     ),
@@ -358,10 +373,12 @@ def what_if(
     lake: LakeFolder = None,
     policies: PolicyFolder = None,
     first: Annotated[
-        datetime | None, typer.Option("--from", formats=["%Y-%m-%d"], help="First day. [oldest]")
+        datetime | None,
+        typer.Option("--from", formats=["%Y-%m-%d"], help="First day to replay. [oldest]"),
     ] = None,
     last: Annotated[
-        datetime | None, typer.Option("--until", formats=["%Y-%m-%d"], help="Last day. [newest]")
+        datetime | None,
+        typer.Option("--until", formats=["%Y-%m-%d"], help="Last day to replay. [newest]"),
     ] = None,
     master: Master = "local[*]",
     remote: Remote = None,
@@ -412,7 +429,7 @@ def what_if(
 @commands.command(
     "stream",
     help=described(
-        "Follow the log: bring silver and the operational tables up to date every few seconds.",
+        "Follow the log, and bring the silver and operational tables up to date every few seconds.",
         "lasthop pipeline stream --data ./data",
         "lasthop pipeline stream --data ./data --every 10 --json",
     ),
@@ -421,12 +438,14 @@ def stream(
     data: Data = DEFAULT_DATA,
     log: Log = None,
     lake: LakeFolder = None,
-    every: Annotated[float, typer.Option(min=0.1, help="Seconds between looks.")] = 5.0,
+    every: Annotated[
+        float, typer.Option(min=0.1, help="Seconds between two reads of the log.")
+    ] = 5.0,
     until_done: Annotated[
-        bool, typer.Option("--until-done", help="End when everything that is there is read.")
+        bool, typer.Option("--until-done", help="End when the whole log has been read.")
     ] = False,
     batch_bytes: Annotated[
-        int | None, typer.Option(min=1, help="Of segments in one micro-batch. [1 GiB]")
+        int | None, typer.Option(min=1, help="Bytes of segments in one micro-batch. [1 GiB]")
     ] = None,
     master: Master = "local[*]",
     remote: Remote = None,
@@ -459,7 +478,7 @@ def _tell(progress: StreamProgress, as_json: bool) -> None:
 @commands.command(
     "report",
     help=described(
-        "Write a page with plots of what the tables say: one HTML file.",
+        "Write a report with plots of the tables, as one HTML file.",
         "lasthop pipeline report --data ./data --out report.html",
     ),
 )
@@ -468,7 +487,9 @@ def report(
     log: Log = None,
     lake: LakeFolder = None,
     policies: PolicyFolder = None,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Where it goes.")] = Path("report.html"),
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The file for the report.")] = Path(
+        "report.html"
+    ),
     master: Master = "local[*]",
     remote: Remote = None,
     conf: Conf = None,
@@ -483,7 +504,7 @@ def report(
         from lasthop.pipeline.report import render  # noqa: PLC0415
 
         if not pipeline.lake.dates("silver", "events"):
-            raise Failure("there are no tables yet: lasthop pipeline run")
+            raise Failure("there are no tables yet; make them with: lasthop pipeline run")
         told("drawing")
         page = render(_sum_up(pipeline), PolicyStore(policies or data / POLICY_DIRECTORY).current())
     out.write_text(page)

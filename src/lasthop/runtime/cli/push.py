@@ -1,4 +1,4 @@
-"""`lasthop push`: send messages."""
+"""`lasthop push`: publish messages through a running gateway."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from lasthop.runtime.cli.output import say, say_json
 from lasthop.runtime.failure import Failure
 
 BATCH_LINES = 500
-"""Messages in one request: as many as a gateway takes (`limits.batch`). A batch is one commit:
+"""Messages in one request: as many as a gateway accepts (`limits.batch`). A batch is one commit:
 larger ones gain little and make others wait."""
 
 BATCH_BYTES = 4 << 20
@@ -38,8 +38,8 @@ commands = new_commands()
 
 @commands.command(
     help=described(
-        "Send a message to a topic, or to device:NAME, user:NAME, group:NAME, queue:NAME or app:"
-        " (everyone).",
+        "Send a message to a topic, or to device:NAME, user:NAME, group:NAME, queue:NAME or"
+        " app: (everyone).",
         "lasthop push news 'hello, world' --title Greeting --ttl 1h",
         "lasthop push device:phone hello --wait 10",
         "lasthop push group:crew 'all hands' --atomic --ttl 30s",
@@ -49,44 +49,67 @@ commands = new_commands()
 )
 def push(
     target: Annotated[
-        str | None, typer.Argument(metavar="TARGET_OR_TOPIC", help="Who it is for.")
+        str | None,
+        typer.Argument(metavar="TARGET_OR_TOPIC", help="The topic or other target of the message."),
     ] = None,
     text: Annotated[
-        list[str] | None, typer.Argument(metavar="TEXT...", help="What to say; - reads stdin.")
+        list[str] | None,
+        typer.Argument(metavar="TEXT...", help="The body of the message; - reads stdin."),
     ] = None,
-    title: Annotated[str | None, typer.Option(help="A title.")] = None,
-    rank: Annotated[float | None, typer.Option(help="Worth among others of its topic.")] = None,
+    title: Annotated[str | None, typer.Option(help="The title of the message.")] = None,
+    rank: Annotated[
+        float | None, typer.Option(help="Rank of the message among those of its topic.")
+    ] = None,
     priority: Annotated[
-        int | None, typer.Option(min=0, max=9, help="Higher goes first; 4 when not given.")
+        int | None,
+        typer.Option(min=0, max=9, help="Higher priorities are sent first; 4 if not given."),
     ] = None,
     ttl: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Useless after: 90s, 2h, 3d.")
+        str | None,
+        typer.Option(metavar="TIME", help="Time until the message expires: 90s, 2h, 3d."),
     ] = None,
-    delay: Annotated[str | None, typer.Option(metavar="TIME", help="Not before: 90s, 2h.")] = None,
+    delay: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Time until the message may be sent: 90s, 2h."),
+    ] = None,
     delay_tolerance: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Held no longer for a better link: 90s, 2h."),
+        typer.Option(metavar="TIME", help="Longest wait for a better link: 90s, 2h."),
     ] = None,
     replace_key: Annotated[
-        str | None, typer.Option(metavar="KEY", help="Replace what is pending under this key.")
+        str | None, typer.Option(metavar="KEY", help="Replace the pending message with this key.")
     ] = None,
     atomic: Annotated[
-        bool, typer.Option("--atomic", help="All of a group are shown it, or none; needs --ttl.")
+        bool,
+        typer.Option(
+            "--atomic", help="Show the message to all members of a group or to none; needs --ttl."
+        ),
     ] = False,
     claim: Annotated[
-        bool, typer.Option("--claim", help="Who of a group claims it first may act on it.")
+        bool,
+        typer.Option(
+            "--claim",
+            help="Let only the first device of a group that claims the message act on it.",
+        ),
     ] = False,
-    content_type: Annotated[str | None, typer.Option(help="When it is not plain text.")] = None,
+    content_type: Annotated[
+        str | None, typer.Option(help="Content type of the body, if not plain text.")
+    ] = None,
     once: Annotated[
-        str | None, typer.Option(metavar="KEY", help="Sent once, however often this is repeated.")
+        str | None,
+        typer.Option(metavar="KEY", help="Key with which repeated requests send the message once."),
     ] = None,
     wait: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", min=0, help="Wait until a device has it; fail if not."),
+        typer.Option(
+            metavar="SECONDS",
+            min=0,
+            help="Wait until a device has received the message; fail if none has.",
+        ),
     ] = None,
     batch: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Messages as JSON, one a line; - reads stdin."),
+        typer.Option(metavar="FILE", help="File of messages as JSON, one per line; - reads stdin."),
     ] = None,
     url: Url = DEFAULT_URL,
     token: Token = None,
@@ -95,12 +118,14 @@ def push(
 ) -> None:
     if batch is not None:
         if target is not None:
-            raise Failure("--batch takes its targets from the file", exit_code=2)
+            raise Failure("--batch takes the targets from the file", exit_code=2)
         with RestClient(url, token=token, app=app) as client:
             _push_batch(client, batch, once, as_json=as_json)
         return
     if target is None or not text:
-        raise Failure("say to whom and what: lasthop push TARGET_OR_TOPIC TEXT", exit_code=2)
+        raise Failure(
+            "a target and a text are needed: lasthop push TARGET_OR_TOPIC TEXT", exit_code=2
+        )
     content = sys.stdin.buffer.read() if text == ["-"] else " ".join(text).encode()
     message: dict[str, object] = {
         "to": target if target.partition(":")[0] in KINDS and ":" in target else f"topic:{target}",
@@ -147,7 +172,7 @@ def _report(
         states = ", ".join(f"{n} {state}" for state, n in status["summary"]["states"].items())
         say(f"{accepted['id']}  {states or 'no device to deliver to'}")
     if not status["satisfied"]:
-        raise Failure(f"no device had it within {wait:g} seconds; it stays accepted")
+        raise Failure(f"no device received the message within {wait:g} seconds; it stays accepted")
 
 
 def _push_batch(client: RestClient, batch: str, once: str | None, *, as_json: bool) -> None:

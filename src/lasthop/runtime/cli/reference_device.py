@@ -1,4 +1,4 @@
-"""The reference device behind `lasthop device run`: what it gets, it writes down as JSON lines."""
+"""The reference device behind `lasthop device run`: it writes what it receives as JSON lines."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ from lasthop.runtime.cli.output_file import OutputFile
 from lasthop.runtime.failure import Failure
 
 READ_PATIENCE = 30.0
-"""Seconds to find the gateway when all that is wanted is one read."""
+"""Seconds to reach the gateway when the device only reads once."""
 
 LONGEST_RETRY = 10.0
-"""Seconds between two attempts to reach a gateway: it is a device on somebody's desk, and mostly
-the gateway is being restarted next to it."""
+"""The longest pause in seconds between two attempts to reach a gateway: short, because a reference
+device is mostly used beside a gateway that is being restarted."""
 
 log = structlog.get_logger()
 
 
 class OutputLine(msgspec.Struct, omit_defaults=True):
-    """A message as a line of output."""
+    """A message as a line of the output."""
 
     id: str
     published_at: datetime
     body: str | None = None
     body_base64: str | None = None
-    """When the body is not text."""
+    """The body in Base64, when it is not text; None otherwise."""
     content_type: str | None = None
     topic: str | None = None
     title: str | None = None
@@ -65,7 +65,7 @@ class OutputLine(msgspec.Struct, omit_defaults=True):
 
 
 class DevicePlan(msgspec.Struct, kw_only=True):
-    """What the device is to do."""
+    """What the reference device does: its name, address, subscriptions and output."""
 
     url: str
     app: str
@@ -75,14 +75,14 @@ class DevicePlan(msgspec.Struct, kw_only=True):
     groups: Sequence[str] = ()
     queues: Sequence[str] = ()
     claim: bool = False
-    """Claim what can be claimed."""
+    """Whether to claim messages that can be claimed."""
     options: SubscriptionOptions = {}
-    """With some, the topics are ranked ones."""
+    """The terms of the subscriptions; if any are given, the topics are ranked ones."""
     storage: int | None = None
     read: int | None = None
-    """So many of each topic, and then it is done."""
+    """The number of messages to read from each topic before the device ends; None to run on."""
     read_every: float | None = None
-    """Seconds between two looks at each topic."""
+    """Seconds between two reads of each topic; None for no regular reads."""
     link: str | None
     enc: bool = False
     ca: Path | None = None
@@ -90,17 +90,17 @@ class DevicePlan(msgspec.Struct, kw_only=True):
     output: Path | None
     sync: bool
     streams: Path | None = None
-    """A directory: every stream becomes a file in it."""
+    """The directory in which every stream is saved as a file; None to save none."""
     preferences: Preferences | None = None
-    """Which links to use, and what may be spent."""
+    """The preferences: which links to use, and what may be spent."""
     joins: Sequence[tuple[str, str]] = ()
-    """Further links, and their addresses."""
+    """The labels and addresses of further links."""
     outlet: LineOutlet | None = None
-    """Where lines of the standard input go."""
+    """The target of the lines of standard input; None to send nothing."""
 
 
 def line_of(message: Message) -> bytes:
-    """A message as one line of JSON."""
+    """Encode a message as one line of JSON."""
     try:
         text, encoded = message.text, None
     except UnicodeDecodeError:
@@ -128,7 +128,7 @@ def line_of(message: Message) -> bytes:
 
 
 async def run(plan: DevicePlan) -> None:
-    """Be a device until a signal ends it, or the gateway will have none of it."""
+    """Run the device until a signal ends it or the gateway refuses it."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -162,7 +162,7 @@ async def run(plan: DevicePlan) -> None:
             device.on_message(_claiming(device) if plan.claim else _print)
         if plan.streams is not None:
             plan.streams.mkdir(parents=True, exist_ok=True)
-            device.on_stream(_keeper(plan.streams))
+            device.on_stream(_stream_saver(plan.streams))
         if plan.preferences is not None:
             await device.prefer(plan.preferences)
         for label, url in plan.joins:
@@ -188,7 +188,7 @@ def _trusting(ca: Path) -> ssl.SSLContext:
 
 
 async def _read(device: Device, plan: DevicePlan, n: int | None) -> None:
-    """The best of every topic, printed."""
+    """Read the best messages of every topic, and print them."""
     for topic in plan.topics:
         for message in await device.read(topic, n):
             _print(message)
@@ -236,9 +236,9 @@ def _claiming(device: Device) -> Callable[[Message], Awaitable[None]]:
     return show
 
 
-def _keeper(directory: Path) -> Callable[[IncomingStream], Awaitable[None]]:
-    """Writes a stream to a file: what is in the file before the next chunk is asked for is there
-    once, whatever crashes."""
+def _stream_saver(directory: Path) -> Callable[[IncomingStream], Awaitable[None]]:
+    """Return a handler that saves a stream to a file. A chunk is in the file before the next is
+    requested, so that each is there once, even after a crash."""
 
     async def keep(stream: IncomingStream) -> None:
         path = directory / stream.id

@@ -1,5 +1,5 @@
-"""Commands that administer a resource, made from the table of operations: what can be asked for
-over REST has a command as well."""
+"""Commands that administer a resource, made from the table of operations: what REST offers has a
+command as well."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _FILE = typer.Argument(metavar="FILE", help="A file with JSON; - reads standard 
 
 
 class Resource(TyperGroup):
-    """The commands of a resource. A module of its name has those that are more than an operation,
-    and is imported only for them."""
+    """The commands of a resource. The module of the resource's name has the commands that do more
+    than one operation, and is imported only for those."""
 
     def __init__(self, name: str, about: str, by_hand: dict[str, str]) -> None:
         super().__init__(name=name, help=about, no_args_is_help=True, rich_markup_mode=None)
@@ -64,7 +64,7 @@ class Resource(TyperGroup):
 
 
 def _made(operation: Operation) -> typer.Typer:
-    """The command for an operation."""
+    """Make the command for an operation."""
     command = operation.command
     assert isinstance(command, Command)
     inputs = [*_inputs(operation, command)]
@@ -83,7 +83,7 @@ def _made(operation: Operation) -> typer.Typer:
 
 
 def _inputs(operation: Operation, command: Command) -> Iterator[CommandInput]:
-    """What the command is given."""
+    """Yield the options and arguments of an operation's command."""
     for name, about in operation.path_parameters.items():
         if name != "app" or not command.app:
             yield of_path(name, about, command.given.get(name, _ORDINARY))
@@ -99,7 +99,7 @@ def _inputs(operation: Operation, command: Command) -> Iterator[CommandInput]:
 
 
 def _shared(command: Command) -> Iterator[Parameter]:
-    """The options that all of these commands have."""
+    """Yield the options that all of these commands have."""
     yield declared("url", options.Url, options.DEFAULT_URL)
     yield declared("token", options.Token, None)
     if command.app:
@@ -110,7 +110,7 @@ def _shared(command: Command) -> Iterator[Parameter]:
 
 
 def _run(operation: Operation, command: Command, inputs: list[CommandInput], said: Row) -> None:
-    """Ask for the operation, and show what is answered."""
+    """Perform the operation, and show its answer."""
     fixed = {name: value for name, value in command.fixed.items() if value is not None}
     asked: dict[str, Row] = {"path": {}, "query": fixed, "body": {}, "file": {}}
     for each in inputs:
@@ -141,7 +141,7 @@ def _run(operation: Operation, command: Command, inputs: list[CommandInput], sai
 def _whole(
     command: Command, operation: Operation, ask: Ask, path: Row, query: Row, body: object
 ) -> Row:
-    """The answer, of a list that comes in pages with all of them."""
+    """Return the answer; a list that comes in pages is fetched whole."""
     answer = ask(operation, path, query, body)
     while command.rows and (after := answer.pop("next", None)) is not None:
         page = ask(operation, path, query | {"after": after}, body)
@@ -151,7 +151,7 @@ def _whole(
 
 
 def _content(file: str) -> msgspec.Raw:
-    """The JSON in a file, unread: whoever is asked reads it."""
+    """Return the JSON in a file without parsing it: the gateway checks it."""
     try:
         return msgspec.Raw(sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes())
     except OSError as error:
@@ -160,9 +160,11 @@ def _content(file: str) -> msgspec.Raw:
 
 @contextmanager
 def _asking(said: Row) -> Iterator[Ask]:
-    """Ask a running gateway, or a data directory that no gateway is using."""
+    """Yield a function that asks a running gateway, or a data directory that no gateway is
+    using."""
     if said.get("data") is not None:
-        # A whole gateway, which commands for a running one need not wait for.
+        # Imported here because it loads a whole gateway, which commands for a running one do not
+        # need.
         from lasthop.runtime.cli.at_store import asking  # noqa: PLC0415
 
         with asking(said["data"], said["app"]) as ask:

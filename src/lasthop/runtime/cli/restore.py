@@ -1,4 +1,4 @@
-"""`lasthop restore`: a store from one file."""
+"""`lasthop restore`: create a data directory from a backup."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ commands = new_commands()
 
 @commands.command(
     help=described(
-        "Make a data directory from a backup. Devices notice, and nothing comes twice.",
+        "Create a data directory from a backup. Devices notice the change, and no message is"
+        " shown twice.",
         "lasthop restore monday.db --data ./data-again",
     ),
 )
 def restore(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `lasthop backup` wrote.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The file that `lasthop backup` wrote.")
+    ],
     data: Directory = Path("lasthop-data"),
     as_json: Json = False,
 ) -> None:

@@ -13,7 +13,7 @@ from lasthop.runtime.failure import Failure
 
 
 def show(command: Command, row: Row, answer: Row, *, as_json: bool) -> None:
-    """Show an answer; the row also has what was asked."""
+    """Show the answer to an operation; `row` also has the values that the command was given."""
     if as_json:
         for line in _lines(command, row, answer):
             say_json(line)
@@ -24,7 +24,7 @@ def show(command: Command, row: Row, answer: Row, *, as_json: bool) -> None:
 
 
 def _lines(command: Command, row: Row, answer: Row) -> list[Any]:
-    """What machines get."""
+    """Return the values that are printed as lines of JSON, for machines."""
     if command.result is not None:
         return [command.result(row)]
     rows = answer[command.rows] if command.rows and not command.says else answer
@@ -32,7 +32,7 @@ def _lines(command: Command, row: Row, answer: Row) -> list[Any]:
 
 
 def _tell(command: Command, row: Row, answer: Row) -> None:
-    """What people get."""
+    """Print the answer as sentences and a table, for people."""
     if isinstance(command.says, str):
         text = command.says.format(**row)
     else:
@@ -42,7 +42,8 @@ def _tell(command: Command, row: Row, answer: Row) -> None:
     if text or command.nothing:
         say(text or command.nothing)
     if command.columns:
-        # It takes longer to import than everything else, and most commands do without.
+        # Imported here because it takes longer than everything else, and most commands do not need
+        # it.
         from lasthop.runtime.cli.tables import table  # noqa: PLC0415
 
         columns = [column.rpartition("=") for column in command.columns.split()]
@@ -58,7 +59,7 @@ def _tell(command: Command, row: Row, answer: Row) -> None:
 
 
 def _text(value: object) -> str:
-    """A value in words, where it has any."""
+    """Format a value for people: yes or no, words, or JSON."""
     if value is None:
         return ""
     if isinstance(value, bool):

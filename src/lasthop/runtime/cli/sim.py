@@ -1,4 +1,4 @@
-"""`lasthop sim`: rehearse on virtual time what would take years, or luck, to see live."""
+"""`lasthop sim`: simulate on virtual time what would take years, or luck, to see live."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lasthop.runtime.cli.options import Json, described, new_commands
 from lasthop.runtime.cli.output import say, say_json
 from lasthop.simulation.campaign import Tally, campaign
 
-commands = new_commands("Rehearse on virtual time: the real code, bad links, crashes.")
+commands = new_commands("Simulate gateways, devices and networks on virtual time.")
 sim_last_hop.join(commands)
 sim_heartbeat.join(commands)
 sim_fleet.join(commands)
@@ -22,26 +22,34 @@ sim_energy.join(commands)
 
 @commands.callback()
 def _group() -> None:
-    """Rehearse on virtual time: the real code, bad links, crashes."""
+    """Simulate gateways, devices and networks on virtual time."""
 
 
 @commands.command(
     "faults",
     help=described(
-        "Run random fault schedules: gateway and devices crash, links of every kind break at any "
-        "byte, devices change links. Nothing accepted may be lost, shown twice or out of order.",
+        "Run random fault schedules: gateway and devices crash, links of every kind break at"
+        " any byte, devices change links. No accepted message may be lost, shown twice or shown"
+        " out of order.",
         "lasthop sim faults --schedules 2000 --seed 1",
         "lasthop sim faults --schedules 1 --seed 4711   # one schedule, again",
     ),
 )
 def faults(
-    schedules: Annotated[int, typer.Option(min=1, help="How many schedules to run.")] = 200,
-    seed: Annotated[int, typer.Option(min=0, help="Number of the first schedule.")] = 0,
-    messages: Annotated[int, typer.Option(min=1, help="Messages of a schedule, at least.")] = 50,
+    schedules: Annotated[int, typer.Option(min=1, help="Number of schedules to run.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the first schedule.")] = 0,
+    messages: Annotated[
+        int, typer.Option(min=1, help="Least number of messages in a schedule.")
+    ] = 50,
     sqlite_every: Annotated[
-        int, typer.Option(min=0, help="Every how many run on SQLite with its log cut; 0: none.")
+        int,
+        typer.Option(
+            min=0, help="Run every Nth schedule on SQLite with its log cut; 0 means none."
+        ),
     ] = 20,
-    processes: Annotated[int | None, typer.Option(min=1, help="Default: one a core.")] = None,
+    processes: Annotated[
+        int | None, typer.Option(min=1, help="Number of processes. [one per core]")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     _campaign("hop", schedules, seed, messages, sqlite_every, processes, as_json=as_json)
@@ -50,21 +58,26 @@ def faults(
 @commands.command(
     "pap",
     help=described(
-        "Run random fault schedules of the Push Proxy Gateway: it crashes, initiators are away for "
-        "an hour, devices never come. Every address of every push must end in one state, which its "
-        "initiator hears.",
+        "Run random fault schedules of the Push Proxy Gateway: it crashes, initiators are away"
+        " for an hour, devices never come. Every address of every push must end in one state,"
+        " which is reported to its initiator.",
         "lasthop sim pap --schedules 500 --seed 1",
         "lasthop sim pap --schedules 1 --seed 4711   # one schedule, again",
     ),
 )
 def pap(
-    schedules: Annotated[int, typer.Option(min=1, help="How many schedules to run.")] = 200,
-    seed: Annotated[int, typer.Option(min=0, help="Number of the first schedule.")] = 0,
-    pushes: Annotated[int, typer.Option(min=1, help="Pushes of a schedule.")] = 20,
+    schedules: Annotated[int, typer.Option(min=1, help="Number of schedules to run.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the first schedule.")] = 0,
+    pushes: Annotated[int, typer.Option(min=1, help="Number of pushes in a schedule.")] = 20,
     sqlite_every: Annotated[
-        int, typer.Option(min=0, help="Every how many run on SQLite with its log cut; 0: none.")
+        int,
+        typer.Option(
+            min=0, help="Run every Nth schedule on SQLite with its log cut; 0 means none."
+        ),
     ] = 20,
-    processes: Annotated[int | None, typer.Option(min=1, help="Default: one a core.")] = None,
+    processes: Annotated[
+        int | None, typer.Option(min=1, help="Number of processes. [one per core]")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     _campaign("pap", schedules, seed, pushes, sqlite_every, processes, as_json=as_json)
@@ -73,20 +86,26 @@ def pap(
 @commands.command(
     "air",
     help=described(
-        "Run random fault schedules over the air: the gateway crashes, datagrams are lost, doubled "
-        "and late, handsets lose their memory. Everything accepted must come to one true end.",
+        "Run random fault schedules over the air: the gateway crashes, datagrams are lost,"
+        " doubled and late, handsets lose their memory. Every accepted message must end in one"
+        " state, and the true one.",
         "lasthop sim air --schedules 500 --seed 1",
         "lasthop sim air --schedules 1 --seed 4711   # one schedule, again",
     ),
 )
 def air(
-    schedules: Annotated[int, typer.Option(min=1, help="How many schedules to run.")] = 200,
-    seed: Annotated[int, typer.Option(min=0, help="Number of the first schedule.")] = 0,
-    messages: Annotated[int, typer.Option(min=1, help="Messages of a schedule.")] = 30,
+    schedules: Annotated[int, typer.Option(min=1, help="Number of schedules to run.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the first schedule.")] = 0,
+    messages: Annotated[int, typer.Option(min=1, help="Number of messages in a schedule.")] = 30,
     sqlite_every: Annotated[
-        int, typer.Option(min=0, help="Every how many run on SQLite with its log cut; 0: none.")
+        int,
+        typer.Option(
+            min=0, help="Run every Nth schedule on SQLite with its log cut; 0 means none."
+        ),
     ] = 20,
-    processes: Annotated[int | None, typer.Option(min=1, help="Default: one a core.")] = None,
+    processes: Annotated[
+        int | None, typer.Option(min=1, help="Number of processes. [one per core]")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     _campaign("air", schedules, seed, messages, sqlite_every, processes, as_json=as_json)
@@ -132,7 +151,7 @@ def _report(tally: Tally, command: str) -> None:
     say(f"{tally.schedules} schedules, {tally.messages} messages")
     say(f"{tally.crashes} crashes, {tally.commits} commits")
     say(f"lost {tally.lost}, duplicated {tally.duplicated}, misordered {tally.misordered}")
-    say(f"untrue {tally.untrue} (a state, an answer or the log that does not say what happened)")
+    say(f"untrue {tally.untrue} (a state, an answer or the log contradicts what happened)")
     if tally.failing_seed is not None:
         say(f"failing seed {tally.failing_seed}: {tally.why}")
         say(f"run it again: lasthop sim {command} --schedules 1 --seed {tally.failing_seed}")

@@ -1,4 +1,4 @@
-"""`lasthop sim energy`: what messages take out of a device's battery."""
+"""`lasthop sim energy`: simulate how much of a device's battery messages use."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from lasthop.simulation.odin.setting import Setting
 
 
 class Network(StrEnum):
-    """The kinds of network that the radio model has."""
+    """The kinds of network that the radio model knows."""
 
     WIFI = "wifi"
     UMTS = "3g"
 
 
 def join(commands: typer.Typer) -> None:
-    """Add the command to its group."""
+    """Add the `energy` command to its group."""
     commands.command(
         "energy",
         help=described(
-            "Send messages of 256 bytes to one device for some hours of virtual time, through the "
-            "real gateway, hop protocol and SDK, over a model of its radio: joules, how long a "
-            "battery lasts, and the efficiency index of the Odin paper; beside emulated push "
-            "services, which are given no heartbeats.",
+            "Simulate the energy that messages of 256 bytes to one device use in some hours of"
+            " virtual time, through the real gateway, hop protocol and SDK, over a model of its"
+            " radio. Shows joules, how long a battery lasts, and the efficiency index of the"
+            " Odin paper, compared with emulated push services, which send no heartbeats.",
             "lasthop sim energy",
             "lasthop sim energy --bearer 3g --every 300 --hours 6 --json",
         ),
@@ -42,13 +42,16 @@ def join(commands: typer.Typer) -> None:
 
 def spend(
     bearer: Annotated[
-        list[Network] | None, typer.Option(help="Repeatable. [wifi, 3g]", show_choices=True)
+        list[Network] | None,
+        typer.Option(help="The network; may be repeated. [wifi, 3g]", show_choices=True),
     ] = None,
-    hours: Annotated[float, typer.Option(min=0.1, max=8784, help="Virtual hours.")] = 24.0,
+    hours: Annotated[
+        float, typer.Option(min=0.1, max=8784, help="Number of virtual hours.")
+    ] = 24.0,
     every: Annotated[
-        float, typer.Option(min=0.1, metavar="SECONDS", help="Between two messages.")
+        float, typer.Option(min=0.1, metavar="SECONDS", help="Seconds between two messages.")
     ] = 20.0,
-    seed: Annotated[int, typer.Option(min=0, help="Of the delays.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random delays.")] = 0,
     as_json: Json = False,
 ) -> None:
     setting = Setting(length=round(hours * HOUR), every=round(every * SECOND))
@@ -66,7 +69,7 @@ def spend(
     _report(rows, hours)
     for name, joules in alone.items():
         say(f"{name}: without messages, the heartbeats of lasthop take {joules:.0f} J")
-    say("The emulated services are given no heartbeats.")
+    say("The emulated services send no heartbeats.")
 
 
 def _report(rows: list[Energy], hours: float) -> None:

@@ -1,4 +1,5 @@
-"""`lasthop sim fleet`: many people's devices for some weeks, under one policy or several."""
+"""`lasthop sim fleet`: simulate many people's devices for some weeks, under one or more
+policies."""
 
 from __future__ import annotations
 
@@ -22,14 +23,14 @@ SHOWN = ("on-line", "on-demand", "unified")
 
 
 def join(commands: typer.Typer) -> None:
-    """Add the command to its group."""
+    """Add the `fleet` command to its group."""
     commands.command(
         "fleet",
         help=described(
-            "Live through some weeks of many devices with the real engine: people who look at "
-            "hours of their own, topics that they take more or less of, networks that come and "
-            "go. What each policy sends in vain and lets them miss, and what heartbeats cost. "
-            "With --out the events are written as gateways write them, for the pipeline.",
+            "Simulate some weeks of many devices with the real engine: people read at hours of"
+            " their own and topics differ in how much is read, while networks come and go."
+            " Shows what each policy sends in vain and what people miss, and what heartbeats"
+            " cost. With --out the events are written as gateways write them, for the pipeline.",
             "lasthop sim fleet --devices 50 --days 7",
             "lasthop sim fleet --policy unified --out fleet-log",
         ),
@@ -37,18 +38,24 @@ def join(commands: typer.Typer) -> None:
 
 
 def fleet(
-    devices: Annotated[int, typer.Option(min=1, help="How many.")] = 100,
-    days: Annotated[int, typer.Option(min=1, max=3660, help="Virtual days.")] = 14,
+    devices: Annotated[int, typer.Option(min=1, help="Number of devices.")] = 100,
+    days: Annotated[int, typer.Option(min=1, max=3660, help="Number of virtual days.")] = 14,
     policy: Annotated[
         list[str] | None,
-        typer.Option(help=f"Repeatable: {', '.join(POLICIES)}. [{', '.join(SHOWN)}]"),
+        typer.Option(
+            help=f"A policy; may be repeated: {', '.join(POLICIES)}. [{', '.join(SHOWN)}]"
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Another one is another fleet.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Seed of the fleet; another seed is another fleet.")
+    ] = 0,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Write the log of the fleet under the first policy."),
+        typer.Option(
+            metavar="DIR", help="Write the log of the fleet under the first policy to this folder."
+        ),
     ] = None,
-    processes: Annotated[int, typer.Option(min=1, help="At a time.")] = 1,
+    processes: Annotated[int, typer.Option(min=1, help="Number of processes.")] = 1,
     as_json: Json = False,
 ) -> None:
     chosen = list(dict.fromkeys(policy or SHOWN))

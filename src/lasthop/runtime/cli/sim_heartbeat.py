@@ -1,4 +1,5 @@
-"""`lasthop sim heartbeat`: how the heartbeat learns what a network allows, and what that saves."""
+"""`lasthop sim heartbeat`: simulate how the heartbeat learns what a network allows, and the
+savings."""
 
 from __future__ import annotations
 
@@ -18,13 +19,14 @@ STEPS = ((300, 120), (120, 900), (1800, 30), (30, 1800))
 
 
 def join(commands: typer.Typer) -> None:
-    """Add the command to its group."""
+    """Add the `heartbeat` command to its group."""
     commands.command(
         "heartbeat",
         help=described(
-            "Learn the longest heartbeat that address translators of several timeouts allow, also "
-            "when they change after two days, on virtual time. Beside it what fixed intervals cost "
-            "on the last day: pings, and connections that were found dead.",
+            "Simulate on virtual time how a device learns the longest heartbeat that address"
+            " translators of several timeouts allow, also when the timeouts change after two"
+            " days. Compares it with what fixed intervals cost on the last day: pings, and"
+            " connections that were found dead.",
             "lasthop sim heartbeat",
             "lasthop sim heartbeat --days 30 --known 250 --json",
         ),
@@ -32,10 +34,14 @@ def join(commands: typer.Typer) -> None:
 
 
 def heartbeat(
-    days: Annotated[int, typer.Option(min=3, max=3660, help="Virtual days.")] = 8,
+    days: Annotated[int, typer.Option(min=3, max=3660, help="Number of virtual days.")] = 8,
     known: Annotated[
         float | None,
-        typer.Option(min=1, metavar="SECONDS", help="What other devices have found. [nothing]"),
+        typer.Option(
+            min=1,
+            metavar="SECONDS",
+            help="The longest heartbeat that other devices have found. [none]",
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:

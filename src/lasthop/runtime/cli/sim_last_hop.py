@@ -1,4 +1,4 @@
-"""`lasthop sim last-hop` and `lasthop sim figure`: the last hop's simulator, and its figures."""
+"""`lasthop sim last-hop` and `lasthop sim figure`: the last-hop simulator, and its figures."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ DEFAULTS = Parameters()
 
 
 def join(commands: typer.Typer) -> None:
-    """Add the commands to their group."""
+    """Add the `last-hop` and `figure` commands to their group."""
     commands.command(
         "last-hop",
         help=described(
-            "Rehearse a year of one topic on one device: what a forwarding policy wastes and "
-            "loses, against the on-line policy on the same events. What lies unread at the end was "
-            "wasted.",
+            "Simulate a year of one topic on one device, and compare what a forwarding policy"
+            " wastes and loses with the on-line policy on the same events. Events that lie"
+            " unread at the end count as wasted.",
             "lasthop sim last-hop --policy buffer --prefetch-limit 16 --outage 0.9",
             "lasthop sim last-hop --policy expiration --max 0 --outage 0.9 --expiration 4.2 "
             "--expiration-threshold 8 --json",
@@ -42,8 +42,9 @@ def join(commands: typer.Typer) -> None:
     commands.command(
         "figure",
         help=described(
-            "Redraw a figure of the last-hop paper: figure-N.csv, and figure-N.png if matplotlib "
-            "is installed. 7 is ours: the predictive policy against expiration thresholds.",
+            "Redraw a figure of the last-hop paper: figure-N.csv, and figure-N.png if"
+            " matplotlib is installed. Figure 7 is ours: the predictive policy against"
+            " expiration thresholds.",
             "lasthop sim figure 3",
             "lasthop sim figure 6 --seeds 3 --processes 1 --out figures",
             "lasthop sim figure 5 --seeds 20 --spark local[*]",
@@ -53,25 +54,26 @@ def join(commands: typer.Typer) -> None:
 
 def last_hop(
     event_frequency: Annotated[
-        float, typer.Option(help="Events a day (Poisson).")
+        float, typer.Option(help="Events per day (Poisson).")
     ] = DEFAULTS.event_frequency,
     user_frequency: Annotated[
-        float, typer.Option(help="Reads a day (normal), while awake.")
+        float, typer.Option(help="Reads per day (normal), while awake.")
     ] = DEFAULTS.user_frequency,
     user_deviation: Annotated[
-        float, typer.Option(help="Deviation of the reads a day, as a share of them.")
+        float, typer.Option(help="Deviation of the reads per day, as a share of them.")
     ] = DEFAULTS.user_deviation,
     limit: Annotated[
-        int, typer.Option("--max", min=0, help="Events of one read; 0: no limit.")
+        int, typer.Option("--max", min=0, help="Events in one read; 0 means no limit.")
     ] = DEFAULTS.max or 0,
     threshold: Annotated[
-        float, typer.Option(help="Ranks below it do not count; they lie between 0 and 1.")
+        float, typer.Option(help="Lowest rank that counts; ranks lie between 0 and 1.")
     ] = DEFAULTS.threshold,
     outage: Annotated[
-        float, typer.Option(min=0, max=100, help="Time without a link: 0 to 1, or percent.")
+        float,
+        typer.Option(min=0, max=100, help="Share of the time without a link: 0 to 1, or percent."),
     ] = DEFAULTS.outage,
     outage_frequency: Annotated[
-        float, typer.Option(help="Outages a day, on average (Poisson).")
+        float, typer.Option(help="Outages per day, on average (Poisson).")
     ] = DEFAULTS.outage_frequency,
     outage_deviation: Annotated[
         float, typer.Option(help="Deviation of an outage's length (gamma), as a multiple of it.")
@@ -80,34 +82,43 @@ def last_hop(
         float | None, typer.Option(help="Hours that an event lives on average. [for ever]")
     ] = None,
     expiration_distribution: Annotated[
-        Distribution, typer.Option(help="How lifetimes spread.")
+        Distribution, typer.Option(help="Distribution of the lifetimes.")
     ] = DEFAULTS.expiration_distribution,
     expiring_portion: Annotated[
         float, typer.Option(min=0, max=1, help="Share of the events that expire.")
     ] = DEFAULTS.expiring_portion,
     rank_drop: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of the events that fall below Threshold.")
+        float,
+        typer.Option(
+            min=0, max=1, help="Share of the events whose rank falls below the threshold."
+        ),
     ] = DEFAULTS.rank_drop,
     rank_drop_delay: Annotated[
-        float, typer.Option(help="Hours until they do, on average (exponential).")
+        float, typer.Option(help="Hours until the rank falls, on average (exponential).")
     ] = DEFAULTS.rank_drop_delay,
     storage: Annotated[
-        int | None, typer.Option(min=1, help="Unread events that fit on the device. [any number]")
+        int | None,
+        typer.Option(min=1, help="Unread events that the device has room for. [any number]"),
     ] = None,
     policy: Annotated[
-        str, typer.Option(metavar="|".join(POLICIES), help="Which policy forwards.")
+        str, typer.Option(metavar="|".join(POLICIES), help="The policy that forwards events.")
     ] = DEFAULTS.policy,
     prefetch_limit: Annotated[
-        int | None, typer.Option(min=0, help="Unread events on the device, for buffer.")
+        int | None,
+        typer.Option(min=0, help="Unread events to keep on the device, for the buffer policy."),
     ] = None,
     expiration_threshold: Annotated[
-        float | None, typer.Option(min=0, help="Hours that an event must have left to go ahead.")
+        float | None,
+        typer.Option(min=0, help="Hours that an event must have left to be sent ahead."),
     ] = None,
     price: Annotated[
-        float, typer.Option(min=0, help="Wasted events that one lost is worth, for predictive.")
+        float,
+        typer.Option(
+            min=0, help="Wasted events that equal one lost event, for the predictive policy."
+        ),
     ] = DEFAULTS.price,
-    years: Annotated[float, typer.Option(help="Virtual years.")] = DEFAULTS.years,
-    seed: Annotated[int, typer.Option(help="Of the random events.")] = DEFAULTS.seed,
+    years: Annotated[float, typer.Option(help="Number of virtual years.")] = DEFAULTS.years,
+    seed: Annotated[int, typer.Option(help="Seed of the random events.")] = DEFAULTS.seed,
     as_json: Json = False,
 ) -> None:
     try:
@@ -149,23 +160,28 @@ def _report(parameters: Parameters, outcome: LastHopOutcome, seconds: float) -> 
     say(f"waste {o.waste:.2%}: {o.wasted} of {o.forwarded} forwarded and never read")
     say(f"loss  {o.loss:.2%}: {o.lost} of {o.read_online} read on-line and not with this policy")
     speed = parameters.years / seconds if seconds else float("inf")
-    say(f"{speed:.1f} virtual years a second on one core, both policies")
+    say(f"{speed:.1f} virtual years per second on one core, both policies")
 
 
 def figure(
-    number: Annotated[int, typer.Argument(min=1, max=max(FIGURES), help="Which figure.")],
-    seeds: Annotated[int, typer.Option(min=1, help="Runs of every point, for the error bars.")] = 5,
-    years: Annotated[float, typer.Option(min=0.01, help="Virtual years of a run.")] = 1.0,
-    processes: Annotated[int | None, typer.Option(min=1, help="Default: one a core.")] = None,
+    number: Annotated[int, typer.Argument(min=1, max=max(FIGURES), help="Number of the figure.")],
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Number of runs of every point, for the error bars.")
+    ] = 5,
+    years: Annotated[float, typer.Option(min=0.01, help="Virtual years in a run.")] = 1.0,
+    processes: Annotated[
+        int | None, typer.Option(min=1, help="Number of processes. [one per core]")
+    ] = None,
     spark: Annotated[
         str | None,
         typer.Option(
             metavar="MASTER",
-            help="Run on Spark: local[*], spark://HOST:PORT, sc://HOST:PORT. Same numbers.",
+            help="Run on Spark: local[*], spark://HOST:PORT, sc://HOST:PORT. The numbers are"
+            " the same.",
         ),
     ] = None,
     out: Annotated[
-        Path, typer.Option(metavar="DIR", file_okay=False, help="Where the files go.")
+        Path, typer.Option(metavar="DIR", file_okay=False, help="Directory for the files.")
     ] = Path(),
     as_json: Json = False,
 ) -> None:
@@ -201,11 +217,11 @@ def figure(
 
 
 def _mapper(spark: str | None, processes: int | None) -> AbstractContextManager[Mapper]:
-    """Where the runs happen; what they give is the same everywhere."""
+    """Return what distributes the runs: Spark or local processes, with the same results."""
     if spark is None:
         return mapper(processes or os.cpu_count() or 1)
     if processes is not None:
-        raise Failure("--spark and --processes: choose one", exit_code=2)
+        raise Failure("--spark and --processes cannot be used together", exit_code=2)
     if find_spec("pyspark") is None:
         raise Failure("--spark needs Spark: pip install 'lasthop[pipeline]'")
     from lasthop.pipeline.sweep import spark_mapper  # noqa: PLC0415

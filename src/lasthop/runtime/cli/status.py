@@ -1,4 +1,4 @@
-"""`lasthop status`: how a gateway is, and what a store holds."""
+"""`lasthop status`: show whether a gateway is ready, and what its store holds."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ commands = new_commands()
 
 @commands.command(
     help=described(
-        "Show how a gateway is; with --data also what its store holds. Exit code 1 when it is"
-        " not ready.",
+        "Show whether a gateway is ready; with --data also what its store holds. The exit code"
+        " is 1 if it is not ready.",
         "lasthop status",
         "lasthop status --data ./data --json",
     )

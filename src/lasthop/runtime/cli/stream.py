@@ -1,4 +1,4 @@
-"""`lasthop stream`: send a file or standard input, and fetch a stream."""
+"""`lasthop stream`: send a file or standard input as a stream, and fetch a stream."""
 
 from __future__ import annotations
 
@@ -26,31 +26,33 @@ from lasthop.runtime.failure import Failure
 commands = new_commands()
 
 CHUNK = 256 << 10
-"""Bytes of one request: each is durable when it is answered."""
+"""Bytes in one request; each request is durable when it is answered."""
 
 
 @commands.command(
     help=described(
-        "Send a file as a stream; it goes on where it was if --resume names the stream.",
+        "Send a file as a stream; with --resume, continue an open stream where it stopped.",
         "lasthop stream send film.mp4 --to device:tablet",
         "tail -f readings.csv | lasthop stream send - --to device:monitor",
         "lasthop stream send film.mp4 --resume 03be4d5c92800000",
     )
 )
 def send(
-    file: Annotated[str, typer.Argument(help="What to send; - reads standard input.")],
-    to: Annotated[str | None, typer.Option(help="device:NAME.")] = None,
-    resume: Annotated[str | None, typer.Option(help="Go on with this stream.")] = None,
-    title: Annotated[str | None, typer.Option(help="A title.")] = None,
-    content_type: Annotated[str | None, typer.Option(help="What it is.")] = None,
-    priority: Annotated[int | None, typer.Option(min=0, max=9, help="Higher goes first.")] = None,
+    file: Annotated[str, typer.Argument(help="The file to send; - reads standard input.")],
+    to: Annotated[str | None, typer.Option(help="The receiving device, as device:NAME.")] = None,
+    resume: Annotated[str | None, typer.Option(help="Continue the stream with this id.")] = None,
+    title: Annotated[str | None, typer.Option(help="The title of the stream.")] = None,
+    content_type: Annotated[str | None, typer.Option(help="Content type of the stream.")] = None,
+    priority: Annotated[
+        int | None, typer.Option(min=0, max=9, help="Higher priorities are sent first.")
+    ] = None,
     url: Url = DEFAULT_URL,
     token: Token = None,
     app: App = DEFAULT_APP,
     as_json: Json = False,
 ) -> None:
     if (to is None) == (resume is None):
-        raise Failure("give --to for a new stream, or --resume for one that is open", exit_code=2)
+        raise Failure("give --to for a new stream, or --resume for an open one", exit_code=2)
     with RestClient(url, token=token, app=app) as client, _source(file) as source:
         if resume is None:
             new = {"to": to, "title": title, "content_type": content_type, "priority": priority}
@@ -77,10 +79,10 @@ def _send(client: RestClient, stream: dict[str, Any], source: IO[bytes]) -> dict
     path, position = f"/v1/streams/{stream['id']}", 0
     checksum = 0
     while position < stream["position"]:
-        # What is there already is read again, so that the checksum is that of the whole.
+        # What was already sent is read again, so that the checksum covers the whole file.
         known = source.read(min(CHUNK, stream["position"] - position))
         if not known:
-            raise Failure("the file is shorter than what was sent of it")
+            raise Failure("the file is shorter than the part of it that was already sent")
         checksum = zlib.crc32(known, checksum)
         position += len(known)
     while data := source.read1(CHUNK) if hasattr(source, "read1") else source.read(CHUNK):
@@ -97,14 +99,16 @@ def _send(client: RestClient, stream: dict[str, Any], source: IO[bytes]) -> dict
 
 @commands.command(
     help=described(
-        "Fetch a stream that a device sends to its publishers, from where it is to its end.",
+        "Fetch a stream that a device sends to its publishers, from where fetching stopped to"
+        " its end.",
         "lasthop stream fetch 03be4d5c92800000 --output readings.csv",
     )
 )
 def fetch(
-    stream: Annotated[str, typer.Argument(help="The stream's id.")],
+    stream: Annotated[str, typer.Argument(help="The id of the stream.")],
     output: Annotated[
-        Path | None, typer.Option(help="A file, to which is added; default: standard output.")
+        Path | None,
+        typer.Option(help="File for the stream; continued if it exists. [standard output]"),
     ] = None,
     url: Url = DEFAULT_URL,
     token: Token = None,
@@ -112,7 +116,9 @@ def fetch(
     as_json: Json = False,
 ) -> None:
     if as_json and output is None:
-        raise Failure("--json needs --output: standard output has the stream", exit_code=2)
+        raise Failure(
+            "--json needs --output, because standard output carries the stream", exit_code=2
+        )
     with RestClient(url, token=token, app=app) as client:
         state = client.call("GET", f"/v1/streams/{stream}")
         offset = state["taken"]
@@ -127,7 +133,7 @@ def fetch(
             path = f"/v1/streams/{stream}/content"
             data = client.call("GET", path, query=query, wait=30, accept_refusal=True)
             if isinstance(data, dict):
-                break  # It is over, and so are we.
+                break  # The stream has ended.
             sink.write(data)
             sink.flush()
             offset += len(data)

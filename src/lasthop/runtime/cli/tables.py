@@ -1,4 +1,5 @@
-"""Tables for people; apart from `output`, since loading the library takes longer than a push."""
+"""Prints tables for people; not part of `output`, since importing `rich` takes longer than a
+push."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from rich.table import Table
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Rows under headings, aligned."""
+    """Print rows under their headings, aligned."""
     grid = Table(box=None, pad_edge=False, header_style="bold")
     for heading in headings:
         grid.add_column(heading, overflow="fold")

@@ -1,4 +1,4 @@
-"""`lasthop up`: run a gateway."""
+"""`lasthop up`: run a gateway until it is told to stop."""
 
 from __future__ import annotations
 
@@ -22,16 +22,25 @@ commands = new_commands()
 )
 def up(
     data: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Store and event log; made if missing.")
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Directory of the store and event log; created if missing."
+        ),
     ] = None,
     http: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Where publishers come in; port 0: any.")
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT", help="Address for publishers (HTTP); port 0 is any free port."
+        ),
     ] = None,
     tcp: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Where devices come in; port 0: any.")
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT", help="Address for devices (TCP); port 0 is any free port."
+        ),
     ] = None,
     beep: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Where devices come in by BEEP.")
+        str | None, typer.Option(metavar="HOST:PORT", help="Address for devices that use BEEP.")
     ] = None,
     seqpacket: Annotated[
         str | None,
@@ -39,7 +48,7 @@ def up(
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", envvar="LASTHOP_CONFIG", help="Settings in TOML."),
+        typer.Option(metavar="FILE", envvar="LASTHOP_CONFIG", help="File of settings in TOML."),
     ] = None,
     as_json: Json = False,
 ) -> None:

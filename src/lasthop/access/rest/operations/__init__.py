@@ -1,4 +1,4 @@
-"""Every operation of the REST door, once, by what it is about."""
+"""The table of all operations of the REST door, put together from one module for each subject."""
 
 from __future__ import annotations
 
@@ -22,4 +22,4 @@ OPERATIONS: tuple[Operation, ...] = (
     *GROUPS,
     *ADMINISTRATION,
 )
-"""Those that every gateway has."""
+"""The operations that every gateway has, whatever features it runs with."""

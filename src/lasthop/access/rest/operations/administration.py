@@ -1,4 +1,4 @@
-"""What an app is set up with: behaviour, addresses, credentials, surrogates."""
+"""Operations that set up an app: its behaviour, client addresses, credentials and surrogate."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _TYPE_VALUE = Given(form="TYPE:VALUE")
 
 
 def _credential(made: Row) -> str:
-    """A new credential: what its holder needs."""
+    """Return what the holder of a new credential needs: its token, or its certificate."""
     if made.get("certificate"):
         return f"{made['name']} is whoever shows the certificate {made['certificate']}"
     return str(made["token"])
 
 
 def _surrogate(found: Row) -> str:
-    """How a surrogate is, aligned."""
+    """Format the state of a surrogate for people, in aligned lines."""
     facts = {name.replace("_", " "): found[name] for name in found["answered"]}
     facts |= facts.pop("outcomes")
     width = max(map(len, facts))
@@ -68,7 +68,7 @@ ADMINISTRATION: tuple[Operation, ...] = (
     Operation(
         method="PUT",
         path=_BEHAVIOUR,
-        summary="Say how messages of the app behave from now on, in place of what was said before",
+        summary="Set how messages of the app behave from now on, in place of earlier settings",
         scope=Scope.DEVICES,
         handler=behaviour.change,
         body=Behaviour,
@@ -79,7 +79,7 @@ ADMINISTRATION: tuple[Operation, ...] = (
             "--max-size 8MiB --type 'image/*' --handling background\n--pull-on mno --fixed pull",
             given={
                 "content_types": Given(flag="--type"),
-                "max_size": Given(size=True, about="The largest body: 64KiB, 8MiB."),
+                "max_size": Given(size=True, about="The largest body of a message: 64KiB, 8MiB."),
             },
             offline=False,
             nothing=_AS_FOR_ANY,
@@ -88,7 +88,8 @@ ADMINISTRATION: tuple[Operation, ...] = (
     Operation(
         method="DELETE",
         path=_BEHAVIOUR,
-        summary="Take back what was set: the configuration holds again, or what holds for any app",
+        summary="Remove the app's settings: the configuration applies again, or the defaults of"
+        " any app",
         scope=Scope.DEVICES,
         handler=behaviour.forget,
         answers={200: Behaviour},
@@ -128,7 +129,7 @@ ADMINISTRATION: tuple[Operation, ...] = (
     Operation(
         method="DELETE",
         path=_ADDRESS,
-        summary="Let a client address stand for nobody any more",
+        summary="Remove a client address, so that it stands for nobody",
         scope=Scope.DEVICES,
         handler=addresses.remove,
         answers={200: answers.AddressInfo},
@@ -144,7 +145,7 @@ ADMINISTRATION: tuple[Operation, ...] = (
     Operation(
         method="POST",
         path="/v1/credentials",
-        summary="Make a credential; its token is shown once and not kept",
+        summary="Create a credential; its token is shown once and not stored",
         scope=Scope.ADMIN,
         handler=credentials.admit,
         body=administration.NewCredential,
@@ -181,7 +182,7 @@ ADMINISTRATION: tuple[Operation, ...] = (
     Operation(
         method="DELETE",
         path="/v1/credentials/{name}",
-        summary="Revoke the credentials of a name",
+        summary="Revoke all credentials of a name",
         scope=Scope.ADMIN,
         handler=credentials.dismiss,
         answers={200: answers.Revoked},
@@ -206,7 +207,7 @@ ADMINISTRATION: tuple[Operation, ...] = (
     Operation(
         method="GET",
         path=_SURROGATE,
-        summary="Show how an app's surrogate is",
+        summary="Show the state of an app's surrogate",
         scope=Scope.ADMIN,
         handler=surrogates.show_surrogate,
         answers={200: surrogate_manager.SurrogateInfo},
@@ -214,7 +215,7 @@ ADMINISTRATION: tuple[Operation, ...] = (
         command=Command(
             "surrogate status",
             "shop",
-            more="The exit code is 1 when it cannot be loaded.",
+            more="The exit code is 1 when the surrogate cannot be loaded.",
             app=False,
             offline=False,
             says=_surrogate,
@@ -224,7 +225,7 @@ ADMINISTRATION: tuple[Operation, ...] = (
     Operation(
         method="POST",
         path=f"{_SURROGATE}/reload",
-        summary="Load an app's surrogate anew; the old one stays when that fails",
+        summary="Reload an app's surrogate; the old one stays when that fails",
         scope=Scope.ADMIN,
         handler=surrogates.reload_surrogate,
         answers={200: surrogate_manager.SurrogateInfo},
@@ -235,7 +236,7 @@ ADMINISTRATION: tuple[Operation, ...] = (
             more="New code takes over between two messages.",
             app=False,
             offline=False,
-            says="the surrogate of {app} was loaded anew from {place}",
+            says="the surrogate of {app} was reloaded from {place}",
         ),
     ),
 )

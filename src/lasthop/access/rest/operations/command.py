@@ -1,4 +1,5 @@
-"""What the command line needs to know of an operation, beside what the operation says itself."""
+"""Describes the command of an operation: what the command line needs beside the operation
+itself."""
 
 from __future__ import annotations
 
@@ -7,66 +8,66 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, TypeAlias
 
 Row: TypeAlias = dict[str, Any]
-"""An answer together with what was asked: the parts of the path, the query, the body's fields."""
+"""An answer together with the request: the parts of the path, the query, the body's fields."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """How a field is given on the command line, where its name and its description do not say it.
-    One that is required is an argument, any other one an option; that of a field which is true by
+    """How a field is given on the command line, where its name and description do not determine it.
+    A required field is an argument, any other an option; the option of a field that is true by
     default makes it false."""
 
     flag: str = ""
-    """The option, if it has another name than the field."""
+    """The name of the option, if it differs from the field's."""
     about: str = ""
-    """The help, where the field's own description is for another reader."""
+    """The help text, where the field's own description is for another reader."""
     form: str | None = None
-    """How a value looks, for people."""
+    """The form of a value, as help shows it."""
     many: bool = False
-    """There may be several, and the operation is asked for once for each."""
+    """Whether several values may be given; the operation is then performed once for each."""
     size: bool = False
-    """It is a number of bytes and may have a unit."""
+    """Whether the value is a number of bytes that may have a unit."""
     default: list[str] | None = None
-    """What an option stands for that is not given, although the field is required."""
+    """The values of an option that is not given, although its field is required."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command that asks for one operation and shows the answer. Its help is the summary of the
+    """A command that performs one operation and shows the answer. Its help is the summary of the
     operation; its options are the fields of the body and the parameters of the query."""
 
     words: str
-    """The resource, and what is done about it: `device list`."""
+    """The words of the command, a resource and a verb: `device list`."""
     examples: str = ""
-    """What may follow the words, one example a line."""
+    """Example arguments of the command, one example per line."""
     _: KW_ONLY
     more: str = ""
-    """What the help says beside the summary."""
+    """Sentences of the help that follow the summary."""
     given: Mapping[str, Given] = field(default_factory=dict)
-    """Fields and parts of the path that need words of their own."""
+    """The fields and parts of the path whose option or argument needs its own description."""
     fixed: Mapping[str, object] = field(default_factory=dict)
-    """Fields that nobody is asked for, with their values; None leaves them out."""
+    """Fields that have no option, with their values; None leaves a field out."""
     file: bool = False
-    """The body is a file with JSON."""
+    """Whether the body is read from a file with JSON."""
     app: bool = True
-    """It is about one app, the one of `--app`; otherwise it is about the gateway."""
+    """Whether the command is about one app, that of `--app`; otherwise it is about the gateway."""
     offline: bool = True
-    """It can work on a data directory that no gateway is using."""
+    """Whether the command can work on a data directory that no gateway is using."""
     says: str | Callable[[Row], str] = ""
-    """What people are told: a format, or a text that is made of the row. If it is empty and there
-    are no columns, they are told every field."""
+    """The text printed for people: a format, or a function that makes it from the row. If it is
+    empty and there are no columns, every field is printed."""
     nothing: str = ""
-    """What they are told when there is no field."""
+    """The text printed for people when the answer has no fields."""
     rows: str = ""
-    """The field of the answer with the rows of the table; if nothing else is said, they are the
+    """The field of the answer with the rows of the table; if `says` is empty, the rows are the
     whole result."""
     columns: str = ""
-    """The table for people: its headings, with `=` and the field where that has another name."""
+    """The columns of the table: headings, with `=` and the field where its name differs."""
     derived: Mapping[str, Callable[[Row], object]] = field(default_factory=dict)
-    """Columns that are made of a row rather than found in it."""
+    """Columns whose value is computed from a row rather than found in it."""
     each: bool = False
-    """Machines get a line for every row, and otherwise one line for all of them."""
+    """Whether JSON output has one line for every row; otherwise it has one line for all rows."""
     result: Callable[[Row], Row] | None = None
-    """What machines get, where it is not the answer."""
+    """Computes the JSON output, where it is not the answer itself."""
     fails: Callable[[Row], str] | None = None
-    """Why the command fails although it was answered; empty if it does not."""
+    """Returns why the command fails although the operation succeeded; empty if it does not fail."""

@@ -1,4 +1,4 @@
-"""Things of modules that are imported when they are needed.
+"""Stand-ins for modules and their contents that are imported when they are needed.
 
 The table of operations names handlers and types of the whole gateway. The command line reads the
 table too, and would wait for all of these imports without using them.
@@ -12,8 +12,8 @@ from typing import Any
 
 
 class Deferred:
-    """Stands for what is found at a place in a module; an attribute of it stands for the attribute
-    of that."""
+    """Stands for an object at a place in a module that is not imported yet; an attribute of the
+    stand-in stands for the object's attribute."""
 
     def __init__(self, module: str, place: str = "") -> None:
         self._module = module
@@ -24,12 +24,13 @@ class Deferred:
 
 
 def resolve(value: Any) -> Any:
-    """What a deferred thing stands for; anything else is itself."""
+    """Return the object that a stand-in stands for, importing its module; return any other value as
+    it is."""
     if not isinstance(value, Deferred):
         return value
     return attrgetter(value._place)(import_module(value._module))
 
 
 def deferred(*names: str) -> tuple[Deferred, ...]:
-    """Modules of the REST door, not imported yet."""
+    """Return stand-ins for modules of the REST door, without importing them."""
     return tuple(Deferred(f"lasthop.access.rest.{name}") for name in names)

@@ -1,4 +1,4 @@
-"""Devices, and what they and their users wish."""
+"""Operations on devices, and on the preferences of devices and their users."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DEVICE = "/v1/devices/{name}"
 _ADDRESSES = {
     "addresses": Given(flag="--address", form="TYPE:VALUE"),
     "routes": Given(
-        flag="--route", about="How it is reached over the air: by wsp, wsp-session or http."
+        flag="--route", about="How the device is reached over the air: by wsp, wsp-session or http."
     ),
     "capabilities": Given(flag="--capability"),
 }
@@ -30,7 +30,7 @@ DEVICES: tuple[Operation, ...] = (
     Operation(
         method="POST",
         path="/v1/devices",
-        summary="Register a device; its token is shown once and not kept",
+        summary="Register a device; its token is shown once and not stored",
         scope=Scope.DEVICES,
         handler=devices.register,
         body=administration.NewDevice,
@@ -46,7 +46,7 @@ DEVICES: tuple[Operation, ...] = (
     Operation(
         method="PATCH",
         path=_DEVICE,
-        summary="Change whose device it is, its addresses or what it can do",
+        summary="Change a device's user, its addresses or its capabilities",
         scope=Scope.DEVICES,
         handler=devices.change,
         body=administration.DeviceChange,
@@ -56,7 +56,7 @@ DEVICES: tuple[Operation, ...] = (
             "device change",
             "phone --user alice --address PLMN:+15551999\n"
             "phone --capability Model=A1 --capability 'Push-Accept=text/plain'",
-            more="What is not given stays.",
+            more="Whatever is not given stays as it is.",
             given=_ADDRESSES,
             says="changed {given} of {name}",
         ),
@@ -93,7 +93,7 @@ DEVICES: tuple[Operation, ...] = (
     Operation(
         method="POST",
         path=f"{_DEVICE}/token",
-        summary="Give a device a new token; it is shown once and not kept",
+        summary="Give a device a new token, which is shown once and not stored",
         scope=Scope.DEVICES,
         handler=devices.rotate,
         answers={200: answers.DeviceInfo},
@@ -103,7 +103,7 @@ DEVICES: tuple[Operation, ...] = (
     Operation(
         method="GET",
         path=f"{_DEVICE}/preferences",
-        summary="Show what a device prefers: links, limits, queues, quiet hours",
+        summary="Show the preferences of a device: links, limits, queues, quiet hours",
         scope=Scope.DEVICES,
         handler=preferences.show,
         answers={200: Preferences},
@@ -113,7 +113,7 @@ DEVICES: tuple[Operation, ...] = (
     Operation(
         method="PUT",
         path=f"{_DEVICE}/preferences",
-        summary="Say what a device prefers, in place of what it preferred before",
+        summary="Set the preferences of a device, in place of its earlier ones",
         scope=Scope.DEVICES,
         handler=preferences.change,
         body=Preferences,
@@ -123,13 +123,13 @@ DEVICES: tuple[Operation, ...] = (
             "device prefer",
             "phone preferences.json",
             file=True,
-            says="{name} prefers what {file} says",
+            says="{name} has the preferences of {file}",
         ),
     ),
     Operation(
         method="GET",
         path=f"{_DEVICE}/budgets",
-        summary="Show what is used of a device's limits",
+        summary="Show how much of a device's limits is used",
         scope=Scope.DEVICES,
         handler=preferences.budgets,
         answers={200: preferences.BudgetInfo},
@@ -151,7 +151,7 @@ DEVICES: tuple[Operation, ...] = (
     Operation(
         method="DELETE",
         path=_DEVICE,
-        summary="Remove a device: what is open for it becomes undeliverable",
+        summary="Remove a device: its open deliveries become undeliverable",
         scope=Scope.DEVICES,
         handler=devices.remove,
         query=resources.RemoveQuery,

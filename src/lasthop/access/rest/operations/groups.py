@@ -1,4 +1,4 @@
-"""Groups and queues, their members and consumers."""
+"""Operations on groups and their members, and on queues and their consumers."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ else:
 _GROUP, _QUEUE = "/v1/groups/{name}", "/v1/queues/{name}"
 _MEMBER, _CONSUMER = f"{_GROUP}/members/{{device}}", f"{_QUEUE}/consumers/{{device}}"
 
-_CLOSED = Given(flag="--closed", about="Devices do not join by themselves.")
+_CLOSED = Given(flag="--closed", about="Do not let devices join by themselves.")
 _DEVICES = {"device": Given(many=True, about="The names of the devices.")}
 _LISTED = 1000
-"""Devices that a command shows: as many as one answer holds."""
+"""The number of devices that a command shows: as many as one answer holds."""
 
 
 def _members(group: Row) -> str:
@@ -31,7 +31,7 @@ GROUPS: tuple[Operation, ...] = (
     Operation(
         method="PUT",
         path=_GROUP,
-        summary="Make a group, or change one",
+        summary="Create a group, or change one",
         scope=Scope.DEVICES,
         handler=groups.make_group,
         body=resources.GroupTerms,
@@ -73,7 +73,7 @@ GROUPS: tuple[Operation, ...] = (
     Operation(
         method="PUT",
         path=_MEMBER,
-        summary="Put a device into a group",
+        summary="Add a device to a group",
         scope=Scope.DEVICES,
         handler=groups.add_member,
         answers={200: groups.Membership},
@@ -85,7 +85,7 @@ GROUPS: tuple[Operation, ...] = (
     Operation(
         method="DELETE",
         path=_MEMBER,
-        summary="Take a device out of a group",
+        summary="Remove a device from a group",
         scope=Scope.DEVICES,
         handler=groups.remove_member,
         answers={200: groups.Membership},
@@ -103,13 +103,13 @@ GROUPS: tuple[Operation, ...] = (
         answers={200: groups.Dissolved},
         refusals=(404,),
         command=Command(
-            "group remove", "crew", says="{name} is no more; {left} devices were in it"
+            "group remove", "crew", says="{name} is removed; {left} devices were in it"
         ),
     ),
     Operation(
         method="PUT",
         path=_QUEUE,
-        summary="Make a queue, or change one",
+        summary="Create a queue, or change one",
         scope=Scope.DEVICES,
         handler=groups.make_queue,
         body=resources.QueueRules,
@@ -139,7 +139,7 @@ GROUPS: tuple[Operation, ...] = (
     Operation(
         method="GET",
         path=_QUEUE,
-        summary="Show a queue and the devices that take from it",
+        summary="Show a queue and the devices that take messages from it",
         scope=Scope.DEVICES,
         handler=groups.show_queue,
         query=resources.MembersQuery,
@@ -158,37 +158,40 @@ GROUPS: tuple[Operation, ...] = (
     Operation(
         method="PUT",
         path=_CONSUMER,
-        summary="Let a device take from a queue",
+        summary="Let a device take messages from a queue",
         scope=Scope.DEVICES,
         handler=groups.add_consumer,
         answers={200: groups.Membership},
         refusals=(404,),
         command=Command(
-            "queue add", "jobs printer", given=_DEVICES, says="{device} takes from {name}"
+            "queue add", "jobs printer", given=_DEVICES, says="{device} takes messages from {name}"
         ),
     ),
     Operation(
         method="DELETE",
         path=_CONSUMER,
-        summary="Let a device take from a queue no longer",
+        summary="Stop a device from taking messages from a queue",
         scope=Scope.DEVICES,
         handler=groups.remove_consumer,
         answers={200: groups.Membership},
         refusals=(404,),
         command=Command(
-            "queue drop", "jobs printer", given=_DEVICES, says="{device} does not take from {name}"
+            "queue drop",
+            "jobs printer",
+            given=_DEVICES,
+            says="{device} does not take messages from {name}",
         ),
     ),
     Operation(
         method="DELETE",
         path=_QUEUE,
-        summary="Remove a queue that is empty",
+        summary="Remove an empty queue",
         scope=Scope.DEVICES,
         handler=groups.remove_queue,
         answers={200: groups.Dissolved},
         refusals=(404, 409),
         command=Command(
-            "queue remove", "jobs", says="{name} is no more; {left} devices took from it"
+            "queue remove", "jobs", says="{name} is removed; {left} devices took messages from it"
         ),
     ),
 )

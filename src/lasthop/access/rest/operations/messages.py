@@ -1,4 +1,4 @@
-"""Messages: published, followed, replaced, answered."""
+"""Operations on messages: publish, follow, replace, cancel and answer them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ else:
 
 _MESSAGE = "/v1/messages/{id}"
 
-_PUBLISHING = "It is for the program that published the message: nothing is administered."
+_PUBLISHING = "This serves the program that published the message: nothing is administered."
 
 MESSAGES: tuple[Operation, ...] = (
     Operation(
@@ -36,13 +36,14 @@ MESSAGES: tuple[Operation, ...] = (
     Operation(
         method="GET",
         path=_MESSAGE,
-        summary="What became of a message",
+        summary="Show what happened to a message",
         scope=Scope.PUBLISH,
         handler=messages.status,
         query=messages.StatusQuery,
         answers={200: answers.MessageStatus},
         refusals=(404,),
-        command="`lasthop push --wait` waits for it, and `lasthop explain` tells the whole story.",
+        command="`lasthop push --wait` waits for the outcome, and `lasthop explain` shows every"
+        " decision.",
     ),
     Operation(
         method="PUT",
@@ -58,7 +59,7 @@ MESSAGES: tuple[Operation, ...] = (
     Operation(
         method="DELETE",
         path=_MESSAGE,
-        summary="Take a message back where it has not been sent",
+        summary="Cancel a message where it has not been sent",
         scope=Scope.PUBLISH,
         handler=messages.cancel,
         answers={200: answers.Cancelled},
@@ -68,7 +69,7 @@ MESSAGES: tuple[Operation, ...] = (
     Operation(
         method="GET",
         path=f"{_MESSAGE}/reply",
-        summary="A device's answer to a message",
+        summary="Show a device's answer to a message",
         scope=Scope.PUBLISH,
         handler=replies.get_reply,
         query=replies.ReplyQuery,
@@ -91,7 +92,7 @@ MESSAGES: tuple[Operation, ...] = (
     Operation(
         method="GET",
         path=f"{_MESSAGE}/replies",
-        summary="The answers of everyone to a message, and who has not answered",
+        summary="Show all answers to a message, and which devices have not answered",
         scope=Scope.PUBLISH,
         handler=replies.get_replies,
         query=replies.GatherQuery,
@@ -104,12 +105,13 @@ MESSAGES: tuple[Operation, ...] = (
 EXPLAIN = Operation(
     method="GET",
     path=f"{_MESSAGE}/explain",
-    summary="The story of one delivery, with the reason of every decision",
+    summary="Explain one delivery, with the reason of every decision",
     scope=Scope.PUBLISH,
     handler=messages.explain,
     query=messages.ExplainQuery,
     answers={200: Any},
     refusals=(404,),
-    command="`lasthop explain` also reads a data directory, and prints a story line by line.",
+    command="`lasthop explain` also reads a data directory, and prints one decision per line.",
 )
-"""There only if somebody tells stories."""
+"""The operation that explains a delivery; only gateways that keep a history of deliveries have
+it."""

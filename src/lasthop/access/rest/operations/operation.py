@@ -1,5 +1,5 @@
-"""What an operation of the REST door is: the router, the OpenAPI document and the commands of the
-command line are made from it."""
+"""Describes an operation of the REST door. The router, the OpenAPI document and the commands of the
+command line are made from these descriptions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PATH_PARAMETERS = {
     "addresses/{address}": "A client address of PAP, as TYPE:VALUE.",
     "apps/{app}": "The name of the app.",
     "consumers/{device}": "The name of the device.",
-    "credentials/{name}": "The name that the credential was given.",
+    "credentials/{name}": "The name of the credential.",
     "devices/{name}": "The name of the device.",
     "groups/{name}": "The name of the group.",
     "members/{device}": "The name of the device.",
@@ -35,54 +35,56 @@ PATH_PARAMETERS = {
     "queues/{name}": "The name of the queue.",
     "services/{name}": "The name of the service, or NAME@VERSION for one of its versions.",
     "streams/{id}": "The id of the stream.",
-    "subscriptions/{topic}": "The topic: words that are separated by dots.",
+    "subscriptions/{topic}": "The topic: words separated by dots.",
     "surrogates/{app}": "The app that the surrogate acts for.",
-    "topics/{topic}": "The topic: words that are separated by dots.",
+    "topics/{topic}": "The topic: words separated by dots.",
     "{name}/{operation}": "The name of the operation.",
 }
-"""What each part of a path is, by the segment before it and its name."""
+"""The description of each path parameter, by the segment before it and its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """Something that can be asked for."""
+    """An operation of the REST door: its method and path, its handler, and what it takes and
+    answers."""
 
     method: str
     path: str
     summary: str
     scope: Scope
     handler: Handler | None
-    """None for the hot route, which the door serves itself."""
+    """The function that serves the operation; None for the hot route, which the door serves
+    itself."""
     body: Any = None
-    """The type of the body, if there is one."""
+    """The type of the body; None if there is no body."""
     optional: bool = False
-    """The body may be left out."""
+    """Whether the body may be left out."""
     lines: bool = False
-    """The body may also be many of them, in an array or one to a line."""
+    """Whether many bodies may be sent together, in an array or one per line."""
     query: type | None = None
     answers: dict[int, Any] = field(default_factory=dict)
-    """Types by status, several in a tuple; `bytes` for content of any type."""
+    """Types of the answer by status, several in a tuple; `bytes` for content of any type."""
     refusals: tuple[int, ...] = ()
-    """Statuses beside those that every operation can have."""
+    """Statuses of refusals beside those that every operation can have."""
     once: bool = False
-    """Takes an Idempotency-Key."""
+    """Whether the operation takes an Idempotency-Key, with which a repeated request acts once."""
     command: Command | str
-    """The command that asks for it, or why there is none."""
+    """The command that performs the operation, or the reason why there is none."""
 
     @property
     def id(self) -> str:
-        """A name for generated clients."""
+        """Return the operation's name for generated clients."""
         words = [w.strip("{}") for w in self.path.split("/")[2:]]
         return "_".join([self.method.lower(), *words])
 
     @property
     def path_parameters(self) -> dict[str, str]:
-        """The parts of the path that vary, each with what it is."""
+        """Return the variable parts of the path, each with its description."""
         found = re.findall(r"([^/]+/)(?=\{(\w+)\})", self.path)
         return {name: PATH_PARAMETERS[f"{before}{{{name}}}"] for before, name in found}
 
     def resolved(self) -> Operation:
-        """The same with everything that it names imported."""
+        """Return the same operation with its handler and types imported."""
         answers = {
             status: tuple(map(resolve, kind)) if isinstance(kind, tuple) else resolve(kind)
             for status, kind in self.answers.items()
@@ -92,4 +94,4 @@ class Operation:
 
 
 Ask: TypeAlias = Callable[[Operation, Row, Row, object], Row]
-"""Asks for an operation, with the parts of its path, its query and its body."""
+"""A function that performs an operation, given the parts of its path, its query and its body."""

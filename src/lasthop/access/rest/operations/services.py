@@ -1,4 +1,4 @@
-"""What devices do for others, asked over REST."""
+"""Operations on the services that devices offer: list, show and call them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ else:
 
 
 _ONE = {"version": "1"}
-"""What a service is that does not say its version."""
+"""The version of a service that states none."""
 
 
 def _interfaces(found: Row) -> str:
-    """Every version of a service: who offers it, and what it can be asked."""
+    """Format every version of a service for people: which devices offer it, and its operations."""
     return "\n".join(line for offer in found["services"] for line in _interface(offer))
 
 
@@ -65,7 +65,7 @@ SERVICES: tuple[Operation, ...] = (
     Operation(
         method="GET",
         path="/v1/services/{name}",
-        summary="Show the interface of a service in all its versions, and who offers it",
+        summary="Show the interface of a service in all its versions, and which devices offer it",
         scope=Scope.PUBLISH,
         handler=services.show,
         answers={200: services.ServiceList},
@@ -81,13 +81,14 @@ SERVICES: tuple[Operation, ...] = (
     Operation(
         method="POST",
         path="/v1/services/{name}/{operation}",
-        summary="Ask a service, and wait for its answer",
+        summary="Call a service, and wait for its answer",
         scope=Scope.PUBLISH,
         handler=services.ask,
         query=services.AskQuery,
         body=bytes,
         answers={200: bytes},
         refusals=(404, 422),
-        command="It publishes a message and waits for the reply: nothing is administered.",
+        command="This operation publishes a message and waits for the reply: nothing is"
+        " administered.",
     ),
 )

@@ -1,4 +1,4 @@
-"""Streams: opened, filled, read, ended."""
+"""Operations on streams: open, fill, read, end and abort them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ STREAMS: tuple[Operation, ...] = (
     Operation(
         method="GET",
         path="/v1/streams",
-        summary="List your streams that are not over, and those that any publisher may fetch",
+        summary="List your open streams, and those that any publisher may fetch",
         scope=Scope.PUBLISH,
         handler=streams.list_streams,
         answers={200: streams.StreamList},
@@ -44,7 +44,7 @@ STREAMS: tuple[Operation, ...] = (
     Operation(
         method="GET",
         path=_STREAM,
-        summary="Show how far a stream is",
+        summary="Show the state and position of a stream",
         scope=Scope.PUBLISH,
         handler=streams.show,
         answers={200: streams.StreamInfo},
@@ -54,7 +54,7 @@ STREAMS: tuple[Operation, ...] = (
     Operation(
         method="PUT",
         path=f"{_STREAM}/content",
-        summary="Send what follows an offset; the receiver sets the pace",
+        summary="Send bytes of a stream from an offset on; the receiver sets the pace",
         scope=Scope.PUBLISH,
         handler=streams.send,
         query=streams.ContentQuery,
@@ -65,7 +65,7 @@ STREAMS: tuple[Operation, ...] = (
     Operation(
         method="GET",
         path=f"{_STREAM}/content",
-        summary="Fetch what follows an offset, of a stream that a device sends to its publishers",
+        summary="Fetch bytes from an offset on, of a stream that a device sends to its publishers",
         scope=Scope.PUBLISH,
         handler=streams.fetch,
         query=streams.ContentQuery,
@@ -76,7 +76,7 @@ STREAMS: tuple[Operation, ...] = (
     Operation(
         method="POST",
         path=f"{_STREAM}/end",
-        summary="End a stream: everything was sent",
+        summary="End a stream of which everything was sent",
         scope=Scope.PUBLISH,
         handler=streams.end,
         body=streams.End,
@@ -88,7 +88,7 @@ STREAMS: tuple[Operation, ...] = (
     Operation(
         method="DELETE",
         path=_STREAM,
-        summary="Give a stream up",
+        summary="Abort a stream",
         scope=Scope.PUBLISH,
         handler=streams.give_up,
         answers={200: streams.StreamInfo},

@@ -1,4 +1,4 @@
-"""Topics, who subscribes to them on which terms, and what their messages are worth."""
+"""Operations on topics, on the subscriptions of devices, and on the rank of messages."""
 
 from __future__ import annotations
 
@@ -35,9 +35,7 @@ TOPICS: tuple[Operation, ...] = (
             "phone news\nphone news --max 8 --threshold 3 --mode on-line",
             given={
                 "times": Given(flag="--time"),
-                "zone": Given(
-                    about="The time zone of the user's clock (IANA), if not that of the device."
-                ),
+                "zone": Given(about="The time zone (IANA) of the user, if not that of the device."),
             },
             says="{name} subscribes to {topic}",
         ),
@@ -45,7 +43,8 @@ TOPICS: tuple[Operation, ...] = (
     Operation(
         method="GET",
         path=f"{_DEVICE}/subscriptions",
-        summary="List a device's subscriptions, and how much of each waits where",
+        summary="List a device's subscriptions, and how many messages of each are unread or"
+        " waiting",
         scope=Scope.DEVICES,
         handler=topics.list_subscriptions,
         answers={200: topics.SubscriptionList},
@@ -60,7 +59,7 @@ TOPICS: tuple[Operation, ...] = (
     Operation(
         method="PUT",
         path=f"{_DEVICE}/rules",
-        summary="Let a device's subscriptions follow its context",
+        summary="Set the rules by which a device's subscriptions follow its context",
         scope=Scope.DEVICES,
         handler=topics.set_rules,
         body=topics.Rules,
@@ -70,7 +69,7 @@ TOPICS: tuple[Operation, ...] = (
             "device set-rules",
             "phone rules.json",
             file=True,
-            says="the subscriptions of {name} follow what {file} says",
+            says="the subscriptions of {name} follow the rules in {file}",
         ),
     ),
     Operation(
@@ -86,7 +85,7 @@ TOPICS: tuple[Operation, ...] = (
     Operation(
         method="PUT",
         path="/v1/topics/{topic}",
-        summary="Let it be known that a topic will have messages",
+        summary="Advertise that a topic will have messages",
         scope=Scope.PUBLISH,
         handler=topics.advertise,
         body=resources.Advertisement,
@@ -102,7 +101,7 @@ TOPICS: tuple[Operation, ...] = (
     Operation(
         method="DELETE",
         path="/v1/topics/{topic}",
-        summary="Let it be known that a topic will have no more messages; its subscribers are told",
+        summary="Withdraw the advertisement of a topic, and notify its subscribers",
         scope=Scope.PUBLISH,
         handler=topics.withdraw,
         answers={200: topics.TopicWithdrawal},
@@ -110,7 +109,7 @@ TOPICS: tuple[Operation, ...] = (
         command=Command(
             "topic withdraw",
             "news.world",
-            says="{topic} is withdrawn; {told} subscribers are told",
+            says="{topic} is withdrawn; {told} subscribers are notified",
         ),
     ),
     Operation(
@@ -129,7 +128,7 @@ TOPICS: tuple[Operation, ...] = (
     Operation(
         method="DELETE",
         path=_SUBSCRIPTION,
-        summary="End a device's subscription",
+        summary="End a device's subscription to a topic",
         scope=Scope.DEVICES,
         handler=devices.unsubscribe,
         answers={200: answers.Subscribed},
@@ -141,7 +140,7 @@ TOPICS: tuple[Operation, ...] = (
     Operation(
         method="PATCH",
         path="/v1/messages/{id}",
-        summary="Change what a message is worth; devices that keep it move it, or forget it",
+        summary="Change the rank of a message; devices that hold it reorder or drop it",
         scope=Scope.PUBLISH,
         handler=topics.change_rank,
         body=resources.RankChange,
