@@ -1,1 +1,1 @@
-"""Benchmarks: each runs us and our peers side by side, in one run, and prints ratios."""
+"""Benchmarks: each measures lasthop and comparable systems in the same run, and prints ratios."""

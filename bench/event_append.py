@@ -1,12 +1,12 @@
-"""What an event costs where it is made: the promise is at most 2 µs.
+"""Measures what an event costs where it is made: the limit is 2 µs.
 
     python bench/event_append.py --events 200000
 
-Deliveries of a real gateway get events as `core.mailroom`, `core.dispatch` and `core.acceptance`
-make them: begun, filled with facts, and encoded when the commit is taken. Beside them are the same
-lines written by the standard library, and the share that is encoding alone. Figures are
-microseconds an event: the median of all commits, and the best, since other work on the machine
-only ever adds. What taking a commit costs besides (the rows of deliveries) is not an event's.
+Deliveries of a real gateway get events as `core.deliveries` and `core.dispatch` make them: begun,
+filled with facts, and encoded when the commit is taken. The same lines are written by the standard
+library for comparison, and the share of encoding alone is shown. Figures are microseconds an event:
+the median of all commits, and the best, since other work on the machine only ever adds. The other
+costs of taking a commit (the rows of deliveries) are not counted.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from lasthop.store.memory import MemoryStore
 
 NOW = 1_794_744_000_000_000
 COMMIT = 500
-"""Events in one commit, as under load."""
+"""The number of events in one commit, as under load."""
 LIMIT = 2.0
-"""Microseconds: what DESIGN promises."""
+"""The most microseconds that an event may cost to make."""
 
 Tell = Callable[[Commits, Delivery], None]
 
@@ -56,7 +56,7 @@ def transmitted(journal: Commits, delivery: Delivery) -> None:
 
 def accepted(journal: Commits, delivery: Delivery) -> None:
     event = journal.record_step(delivery, Kind.ACCEPTED, NOW, "no contact")
-    event.source = "publisher:desk"
+    event.source = "publisher:shop"
     event.target = "topic:news"
     event.size = 256
     event.rank = 1.5
@@ -67,7 +67,7 @@ def accepted(journal: Commits, delivery: Delivery) -> None:
 
 
 class Result(NamedTuple):
-    """Microseconds an event."""
+    """The measured cost of one kind of event, in microseconds an event."""
 
     ours: float
     best: float
@@ -77,7 +77,7 @@ class Result(NamedTuple):
 
 
 def measure(tell: Tell, events: int) -> Result:
-    """One kind of event, and its peers, in one run."""
+    """Measure one kind of event, and the same line written by the standard library, in one run."""
     gateway = Gateway(Identity(), MemoryStore().open(), random64=lambda: 7, now=NOW)
     journal = gateway.deliveries.commits
     deliveries = [_delivery(gateway, i) for i in range(COMMIT)]
@@ -100,7 +100,7 @@ def measure(tell: Tell, events: int) -> Result:
 
 
 class Commit(NamedTuple):
-    """What one commit's events cost to make, and their lines."""
+    """The time that making the events of one commit took, and their lines."""
 
     making: float
     lines: bytes
@@ -109,7 +109,7 @@ class Commit(NamedTuple):
 def _delivery(gateway: Gateway, i: int) -> Delivery:
     device = gateway.admin.register("news", f"phone-{i}", DeviceRecord(), NOW)
     target = Target(TargetKind.DEVICE, device.name)
-    message = Message((1 << 57) + i, i, "news", "publisher:desk", target, NOW, b"x" * 256)
+    message = Message((1 << 57) + i, i, "news", "publisher:shop", target, NOW, b"x" * 256)
     item = Item(message, gateway.deliveries.plain)
     return Delivery(item, gateway.deliveries.session(device), NOW)
 
@@ -128,15 +128,15 @@ def _commit(journal: Commits, tell: Tell, deliveries: list[Delivery]) -> Commit:
 
 
 def _timed(work: Callable[[], object]) -> float:
-    """Microseconds an event of something that is done for a whole commit."""
+    """Return the microseconds an event that work for a whole commit takes."""
     start = time.perf_counter_ns()
     work()
     return (time.perf_counter_ns() - start) / 1000 / COMMIT
 
 
 def main() -> None:
-    """Print one line for each kind."""
-    parser = argparse.ArgumentParser(description="What an event costs where it is made.")
+    """Measure every kind of event, and print one line for each."""
+    parser = argparse.ArgumentParser(description="Measure what an event costs where it is made.")
     parser.add_argument("--events", type=int, default=200_000)
     events = parser.parse_args().events
     print(

@@ -1,8 +1,8 @@
-"""What ten thousand idle devices cost: `lasthop bench idle`.
+"""Measures what ten thousand idle devices cost: `lasthop bench idle`.
 
-Two gateways with the same settings, one with ten devices and one with thousands; in both, one of
-the devices is written to, in turn. The idle devices join one after the other over a whole heartbeat
-interval, so that their heartbeats are spread out as those of strangers would be.
+Two gateways have the same settings, one with ten devices and one with thousands; in both, one of
+the devices receives messages, in turn. The idle devices connect one after the other over a whole
+heartbeat interval, so that their heartbeats are spread out like those of unrelated devices.
 """
 
 from __future__ import annotations
@@ -43,38 +43,39 @@ P99_GOAL = 1.25
 
 
 class Verdict(NamedTuple):
-    """A goal."""
+    """Whether one goal was reached, with the numbers."""
 
     reached: bool
     numbers: str
     conclusive: bool = True
-    """Whether the machine was quiet enough to tell."""
+    """Whether the machine was quiet enough for a result."""
 
     @property
     def word(self) -> str:
-        """Neither luck nor bad luck is a result."""
+        """Return the verdict in a word; on a noisy machine the goal counts neither as reached nor
+        as missed."""
         if not self.conclusive:
             return "UNCLEAR"
         return "PASS" if self.reached else "FAIL"
 
 
 class Idle(msgspec.Struct, kw_only=True):
-    """What was measured. Latencies in microseconds, a round each."""
+    """The results of the benchmark. Latencies are in microseconds, one for each round."""
 
     devices: int
     stored_bytes: float
-    """Memory of the gateway for a device that it knows and that is not connected."""
+    """Bytes of the gateway's memory for a device that is known and not connected."""
     connection_bytes: float
-    """Memory that a connection takes beyond that."""
+    """Bytes of memory that a connection takes beyond the stored state."""
     heartbeat: int
     """Seconds between heartbeats of an idle device."""
     seconds: float
-    """How long the devices stayed."""
+    """Seconds that the devices stayed connected."""
     connected: int
     pongs: int
     """Heartbeats that were answered."""
     longest_gap: float
-    """Seconds between two of them, of the device that waited longest."""
+    """Seconds between two heartbeats of the device that waited longest."""
     few_median: list[float]
     many_median: list[float]
     few_p99: list[float]
@@ -82,16 +83,16 @@ class Idle(msgspec.Struct, kw_only=True):
 
     @property
     def median_ratio(self) -> float:
-        """With many devices to with few: median of the rounds' medians."""
+        """Return the latency with many devices as a multiple of that with few, by the medians."""
         return median(self.many_median) / median(self.few_median)
 
     @property
     def p99_ratio(self) -> float:
-        """The same for the 99th percentiles."""
+        """Return the latency with many devices as a multiple of that with few, by the p99s."""
         return median(self.many_p99) / median(self.few_p99)
 
     def verdicts(self) -> Iterator[Verdict]:
-        """Every goal: whether it was reached, and the numbers."""
+        """Yield for every goal whether it was reached, and the numbers."""
         yield Verdict(
             self.connection_bytes <= MEMORY_GOAL,
             f"{self.connection_bytes:,.0f} bytes a connection (at most {MEMORY_GOAL:,}), "
@@ -127,7 +128,7 @@ def run(
     directory: Path | None = None,
     as_json: bool = False,
 ) -> int:
-    """Measure and print; returns the exit status: 0 only when every goal was seen to be reached."""
+    """Measure and print; return the exit status, 0 only if every goal was conclusively reached."""
     said = Console(stderr=True, highlight=False)
     heed_termination()
     with tempfile.TemporaryDirectory(prefix="lasthop-bench-", dir=directory) as place:
@@ -151,7 +152,7 @@ def run(
 
 
 def spread(rounds: Sequence[float]) -> float:
-    """How far the middle half of the rounds lies apart: the same thing measured again.
+    """Return the spread of the middle half of the rounds: the noise of repeated measurements.
 
     >>> spread([100, 100, 110, 120, 900])
     1.2
@@ -170,7 +171,7 @@ class Benchmark:
         self._console = console
 
     def measure(self, *, devices: int, rounds: int, rate: float, seconds: float) -> Idle:
-        """Everything."""
+        """Run all measurements, and return the results."""
         with ExitStack() as stack:
             stored = self._introduce(devices)
             many = stack.enter_context(self._gateway("many"))
@@ -222,8 +223,8 @@ class Benchmark:
         )
 
     def _introduce(self, devices: int) -> float:
-        """Make the devices known, so that what is measured later is the connection alone; returns
-        what a restarted gateway needs for each."""
+        """Register the devices, so that later only the connection is measured; return the bytes
+        that a restarted gateway needs for each."""
         with self._gateway("many") as fresh:
             empty = memory(fresh.broker.pid)
             with self._crowd(fresh, devices - 1):

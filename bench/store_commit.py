@@ -1,11 +1,11 @@
-"""How to write a commit: row by row, table by table, or in one statement.
+"""Compares ways to write a commit: row by row, table by table, or in one statement.
 
     python bench/store_commit.py --messages 500 --commits 40
 
 Every message is inserted with its delivery, its device's session and two events; the next commit
 updates the delivery. A thread writes as fast as it can, first beside an idle main thread, then
 beside one that runs Python all the time, as an event loop under load does. `main` is the share of
-the time in which that one ran: what is missing is what the writer, or another process, took.
+the time in which the main thread ran; the writer, or another process, took the rest.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Write = Callable[[SqliteStore, Commit], None]
 
 
 def row_by_row(store: SqliteStore, commit: Commit) -> None:
-    """A column for each field, and `executemany`."""
+    """Write a commit with a column for each field, and `executemany`."""
     connection = store._connection
     update = ", ".join(f"{name} = excluded.{name}" for name in COLUMNS[2:])
     with transaction(connection):
@@ -64,7 +64,7 @@ def row_by_row(store: SqliteStore, commit: Commit) -> None:
 
 
 def table_by_table(store: SqliteStore, commit: Commit) -> None:
-    """A statement for each table, that takes its rows out of one JSON text."""
+    """Write a commit with one statement for each table, which takes its rows from one JSON text."""
     connection = store._connection
     with transaction(connection):
         connection.executemany(
@@ -90,7 +90,7 @@ def table_by_table(store: SqliteStore, commit: Commit) -> None:
 
 
 def one_statement(store: SqliteStore, commit: Commit) -> None:
-    """What the driver does."""
+    """Write a commit as the store's driver does, in one statement."""
     store.apply(commit)
 
 
@@ -103,7 +103,7 @@ def finish(connection: sqlite3.Connection, commit: Commit) -> None:
 
 
 def create_tables(store: SqliteStore) -> None:
-    """What the row-by-row way needs."""
+    """Create the tables that `row_by_row` needs."""
     columns = ", ".join(f"{name} INTEGER NOT NULL" for name in COLUMNS)
     for statement in (
         "CREATE TABLE bench_message (key INTEGER PRIMARY KEY, body BLOB)",
@@ -156,7 +156,7 @@ class Measured(NamedTuple):
 
 
 def spin() -> None:
-    """A little work in pure Python."""
+    """Do a little work in pure Python."""
     x = 0
     for i in range(1000):
         x += i * i % 7
@@ -191,14 +191,20 @@ def measure(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--messages", type=int, default=500, help="in a commit")
+    parser.add_argument("--messages", type=int, default=500, help="messages in a commit")
     parser.add_argument(
-        "--commits", type=int, default=40, help="beside a busy thread each may take seconds"
+        "--commits",
+        type=int,
+        default=40,
+        help="number of commits; beside a busy thread each may take seconds",
     )
-    parser.add_argument("--body", type=int, default=256, help="bytes")
+    parser.add_argument("--body", type=int, default=256, help="bytes of a message's body")
     parser.add_argument("--durability", type=Durability, default=Durability.FULL)
     parser.add_argument(
-        "--in", type=Path, dest="place", help="where stores are kept: its disk is what counts"
+        "--in",
+        type=Path,
+        dest="place",
+        help="directory for the stores; the results depend on its disk",
     )
     arguments = parser.parse_args()
 

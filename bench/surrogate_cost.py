@@ -1,12 +1,12 @@
-"""What a surrogate costs: the same messages to the same device, with and without one.
+"""Measures what a surrogate costs: the same messages to the same device, with and without one.
 
     python bench/surrogate_cost.py --messages 5000 --rounds 5
 
 One gateway has three apps: one without a surrogate, one whose surrogate relays everything, and one
 whose surrogate counts in its state and gives each message a title. Every app has a turn in every
-round. Throughput: batches of 100 over HTTP, until the device has had all of them; the processor
-time is that of the gateway and of the app's worker. Latency: one message after the other, from the
-request to the device.
+round. Throughput: batches of 100 over HTTP, until the device has received all of them; the
+processor time is that of the gateway and of the app's worker. Latency: one message after the other,
+from the request to the device.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Counting(Surrogate):
-    """Does a little with every message."""
+    """A surrogate that counts messages and gives each a title."""
 
     def to_device(self, mail: Mail) -> Decision | None:
         count = self.state["count"] = self.state.get("count", 0) + 1
@@ -43,7 +43,7 @@ class Counting(Surrogate):
 
 @dataclass
 class Figures:
-    """What was measured of one app."""
+    """The measurements of one app."""
 
     rates: list[float] = field(default_factory=list)
     gateway: list[float] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Figures:
 
 
 class Gateway:
-    """A gateway of our own, in a process of its own."""
+    """A gateway in a process of its own."""
 
     def __init__(self, directory: Path) -> None:
         config = directory / "lasthop.toml"
@@ -90,7 +90,7 @@ class Gateway:
 
 
 def processor_seconds(pid: int | None) -> float:
-    """What a process has used so far."""
+    """Return the processor seconds that a process has used so far."""
     if pid is None:
         return 0.0
     parts = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -100,7 +100,7 @@ def processor_seconds(pid: int | None) -> float:
 async def measure(
     gateway: Gateway, app: str, device: Device, figures: Figures, messages: int, singles: int
 ) -> None:
-    """One turn of one app."""
+    """Measure one turn of one app."""
     arrivals = device.messages()
     worker = gateway.worker(app)
     turn = f"{app}-{len(figures.rates)}-{os.urandom(4).hex()}-"
@@ -113,7 +113,7 @@ async def measure(
             gateway.ask("POST", "/v1/messages", [{"device": app, "body": body}] * BATCH, app)
 
     async def until(beginning: str) -> None:
-        """What an earlier turn has left behind is passed over."""
+        """Wait for a message that begins with `beginning`, skipping messages of an earlier turn."""
         while not (await anext(arrivals)).text.startswith(beginning):
             pass
 
@@ -139,7 +139,7 @@ async def measure(
 
 
 async def compare(messages: int, rounds: int, singles: int) -> dict[str, Figures]:
-    """Let every app have its turn in every round; the first round warms up."""
+    """Give every app a turn in every round; the first round warms up."""
     with tempfile.TemporaryDirectory() as directory:
         gateway = Gateway(Path(directory))
         figures = {app: Figures() for app in APPS}
@@ -160,7 +160,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--messages", type=int, default=5000)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--singles", type=int, default=200, help="for the latency, in every round")
+    parser.add_argument(
+        "--singles", type=int, default=200, help="messages for the latency, in every round"
+    )
     options = parser.parse_args()
     figures = asyncio.run(compare(options.messages, options.rounds, options.singles))
     print(f"load {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores; medians of {options.rounds}")

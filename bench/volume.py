@@ -1,7 +1,7 @@
-"""What `lasthop bench volume` runs: our policies beside what others do with an absent device.
+"""Runs `lasthop bench volume`: our policies compared with what others do with an absent device.
 
 The others are models of their documented rules (`lasthop.simulation.last_hop.zoo`), not the systems
-themselves: no broker lives through a virtual year. All of them see the same random events.
+themselves: a broker cannot be run for a virtual year. All of them see the same random events.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ class Row:
     waste: float
     loss: float
     rank_retained: float
-    """The ranks that the user reads, as a share of those under the on-line policy."""
+    """The sum of the ranks that the user reads, as a share of that under the on-line policy."""
     forwarded: float
 
 
 def run(*, years: float = 1.0, seeds: int = 3, as_json: bool = False) -> int:
-    """Measure and print; returns the exit status."""
+    """Measure and print; return the exit status."""
     rows = [row for name in WORLDS for row in measure(name, years=years, seeds=seeds)]
     if as_json:
         worlds = {name: text for name, (text, _) in WORLDS.items()}
@@ -64,8 +64,8 @@ def run(*, years: float = 1.0, seeds: int = 3, as_json: bool = False) -> int:
 
 
 def measure(name: str, *, years: float, seeds: int) -> list[Row]:
-    """Everyone in one world, on the same events."""
-    systems = contestants()
+    """Measure every system in one world, on the same events."""
+    systems = compared_systems()
     seen: dict[str, list[tuple[float, float, float, int]]] = {system: [] for system in systems}
     for seed in range(seeds):
         world = replace(WORLDS[name][1], years=years, seed=seed)
@@ -84,8 +84,8 @@ def measure(name: str, *, years: float, seeds: int) -> list[Row]:
     ]
 
 
-def contestants() -> dict[str, Callable[[Parameters, Trace], Played]]:
-    """Everyone, ours first."""
+def compared_systems() -> dict[str, Callable[[Parameters, Trace], Played]]:
+    """Return all systems by name, ours first."""
     everyone: dict[str, Callable[[Parameters, Trace], Played]] = {}
     for policy in OURS:
         everyone[f"lasthop, {policy}"] = _ours(policy)
@@ -112,12 +112,12 @@ def _played(scenario: Scenario | Cage, trace: Trace) -> Played:
 
 
 def ranks(trace: Trace, played: Played) -> float:
-    """The sum of the ranks that the user has read."""
+    """Return the sum of the ranks that the user has read."""
     return sum(trace.ranks[key - 1] for key in played.read)
 
 
 def show(rows: list[Row], console: Console) -> None:
-    """A table for every world."""
+    """Print a table for every world."""
     for name, (text, _) in WORLDS.items():
         table = Table(title=f"{name}: {text}", title_justify="left")
         table.add_column("system")

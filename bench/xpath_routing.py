@@ -1,11 +1,11 @@
-"""A message against many XPath subscriptions: our automaton beside lxml, one by one.
+"""Matches messages against many XPath subscriptions: our automaton, and lxml one by one.
 
     python -m bench.xpath_routing --subscriptions 10 --subscriptions 1000 --subscriptions 10000
 
-Both get the same subscriptions and the same messages (bench/data/xml_events), parsed already, and
-have to agree about every pair. `selective` subscriptions are what routers mostly hold: each wants
-one receiver, one restaurant, one number. `broad` ones compare a price, so that a good part of them
-matches each message, and telling who they are takes its time however they are found.
+Both get the same subscriptions and the same parsed messages (bench/data/xml_events), and must agree
+about every pair. `selective` subscriptions are what routers mostly hold: each selects one receiver,
+one restaurant, one number. `broad` ones compare a price, so that many of them match each message,
+and listing the matches takes time however they are found.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Row(NamedTuple):
     ours: float
     lxml: float
     built: float
-    """Microseconds to enter a subscription."""
+    """Microseconds to add a subscription."""
 
 
 def selective(number: int, draw: random.Random) -> str:
@@ -81,7 +81,9 @@ def measure(sizes: Sequence[int], *, messages: int, rounds: int) -> list[Row]:
     documents = [path.read_bytes() for path in sorted(SAMPLE.glob("*.xml"))[:messages]]
     sequences = [parse_xml(document) for document in documents]
     trees = [etree.ElementTree(etree.fromstring(document)) for document in documents]
-    Subscriptions[int]().add(0, "/a[b = 'c']")  # what the first one costs is not theirs
+    Subscriptions[int]().add(
+        0, "/a[b = 'c']"
+    )  # the first subscription also pays for imports, so it is not measured
     rows = []
     for workload, make in WORKLOADS.items():
         for size in sizes:
@@ -101,7 +103,7 @@ def measure(sizes: Sequence[int], *, messages: int, rounds: int) -> list[Row]:
                 return {number for number, each in enumerate(compiled) if each(tree)}
 
             found, mine = _best(ours.matching, sequences, rounds)
-            # One by one takes seconds at the larger sizes, so a few messages have to do.
+            # lxml takes seconds at the larger sizes, so that it gets only a few messages.
             few = max(2, min(messages, 40_000 // size))
             expected, theirs = _best(one_by_one, trees[:few], 1 if size > 100 else rounds)
             if found[:few] != expected:
@@ -114,7 +116,7 @@ def measure(sizes: Sequence[int], *, messages: int, rounds: int) -> list[Row]:
 def _best(
     job: Callable[[T], set[int]], items: Sequence[T], rounds: int
 ) -> tuple[list[set[int]], float]:
-    """What came out, and the best round of each item, averaged, in microseconds."""
+    """Return the results, and the best round of each item, averaged, in microseconds."""
     shortest = [float("inf")] * len(items)
     found: list[set[int]] = []
     for _ in range(rounds):
@@ -129,7 +131,7 @@ def _best(
 def run(
     *, sizes: Sequence[int] = SIZES, messages: int = 50, rounds: int = 5, as_json: bool = False
 ) -> int:
-    """Measure and print; returns the exit status."""
+    """Measure and print; return the exit status."""
     rows = measure(sizes, messages=messages, rounds=rounds)
     if as_json:
         sys.stdout.write(msgspec.json.encode([row._asdict() for row in rows]).decode() + "\n")

@@ -1,4 +1,5 @@
-"""Who calls the service through the gateway: a publisher at its door, or another device."""
+"""The callers of the service through the gateway: a publisher at the REST door, or another
+device."""
 
 from __future__ import annotations
 
@@ -24,12 +25,12 @@ DEVICE: Final = "device"
 TIMEOUT: Final = 30.0
 
 Call: TypeAlias = Callable[[int], Awaitable[int]]
-"""Calls with a serial number, and returns the one in the answer."""
+"""A function that calls the service with a serial number, and returns the number in the answer."""
 
 
 @asynccontextmanager
 async def publisher(gateway: Gateway, binding: Xml, folder: Path) -> AsyncIterator[Call]:
-    """Somebody without a session, who posts to `/v1/services`."""
+    """Yield calls from a publisher without a session, which posts to `/v1/services`."""
     connection = http.client.HTTPConnection("127.0.0.1", gateway.http, timeout=TIMEOUT)
 
     def ask(serial: int) -> int:
@@ -51,7 +52,7 @@ async def publisher(gateway: Gateway, binding: Xml, folder: Path) -> AsyncIterat
 
 @asynccontextmanager
 async def device(gateway: Gateway, binding: Xml, folder: Path) -> AsyncIterator[Call]:
-    """A device of the same app, with the SDK; its own link is not counted."""
+    """Yield calls from a device of the same app, with the SDK; its own link is not counted."""
     url = f"tcp://127.0.0.1:{gateway.broker.port}"
     async with Device(url, app=APP, name="client", inbox=folder / "client.db") as client:
         exchange = Exchange(client, binding, timeout=TIMEOUT)

@@ -1,4 +1,4 @@
-"""What `lasthop bench exchange` runs."""
+"""Runs the measurements of `lasthop bench exchange`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def run(
     folder: Path | None = None,
     as_json: bool = False,
 ) -> int:
-    """Measure, draw if there is a folder, and print; returns the exit status."""
+    """Measure, draw the figures if there is a folder, and print; return the exit status."""
     report = measure(calls, seeds, quiet=as_json or not sys.stderr.isatty())
     files = draw(report.points, folder) if folder is not None else []
     if as_json:
@@ -74,7 +74,7 @@ def _point(network: Network, protocol: str, calls: int, seeds: int) -> Point:
 
 
 def show(report: Report, console: Console) -> None:
-    """Print everything."""
+    """Print the report for people."""
     most = max(point.calls for point in report.points)
     table = Table(title=f"{most} calls on virtual time", title_justify="left")
     for heading in ("network", "protocol", "seconds", "ms a call"):

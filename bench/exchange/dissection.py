@@ -1,7 +1,7 @@
-"""What the octets of a connection are for: a recorded stream of the hop protocol, taken apart.
+"""Counts what the octets of a connection are for, from a recorded stream of the hop protocol.
 
-The product's own decoder turns octets into frames and forgets what each of them took; here only
-that is of interest. The layout is that of docs/hop-protocol.md, the mapping a stream.
+The product's own decoder turns octets into frames and does not keep their sizes, which are all that
+matters here. The layout of frames is that of docs/hop-protocol.md, mapped to a stream.
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ from lasthop.wire.varint import read_varint
 
 BODY: Final = "body"
 FRAME: Final = "frame"
-"""Length and type, number, key and topic of a message, and the length of its headers."""
+"""The part of a message's frame that is neither headers nor body: length, type, number, key and
+topic, and the length of the headers."""
 CONTROL: Final = "control"
-"""Frames that are no messages: acknowledgements, nearly all of them."""
+"""Frames that are not messages; nearly all of them are acknowledgements."""
 
 EXTRA: Final = "extra"
 _HEADERS: Final = {tag: name for tag, name, _ in HEADER_TAGS}
 
 
 def dissect(stream: bytes, since: int = 0) -> Counter[str]:
-    """Octets by what they are for, of the frames that begin at `since` or later.
+    """Count the octets of the frames that begin at `since` or later, by what the octets are for.
 
-    Headers are counted by the name that the specification gives them; those that an application
-    may add as `extra NAME`.
+    Headers are counted by the name that the specification gives them; headers that an application
+    adds are counted as `extra NAME`.
     """
     found: Counter[str] = Counter()
     for start, payload, end in _frames(stream):
@@ -38,7 +39,7 @@ def dissect(stream: bytes, since: int = 0) -> Counter[str]:
 
 
 def _frames(stream: bytes) -> Iterator[tuple[int, int, int]]:
-    """Where each frame begins, where its type byte is, and where it ends."""
+    """Yield where each frame begins, where its type byte is, and where it ends."""
     at = 0
     while at < len(stream):
         length, payload = read_varint(stream, at)
@@ -90,7 +91,7 @@ def _headers(data: bytes) -> Counter[str]:
 
 
 def _pairs(data: bytes) -> Counter[str]:
-    """Names and values, each with its length before it."""
+    """Count the octets of pairs of names and values, each with its length before it."""
     parts: Counter[str] = Counter()
     at = 0
     while at < len(data):

@@ -1,4 +1,4 @@
-"""Figures 7.1 to 7.4 as files: CSV for machines, PNG for people, if matplotlib is there."""
+"""Draws figures 7.1 to 7.4: CSV files, and PNG files if matplotlib is installed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ COLUMNS = ("network", "protocol", "calls", "seconds", "deviation", *PARTS)
 
 
 def draw(points: Sequence[Point], folder: Path) -> list[Path]:
-    """Write all figures; returns the files."""
+    """Write all figures to a folder; return the files."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "exchange.csv"
     with path.open("w", newline="") as file:

@@ -1,6 +1,6 @@
 """The process of the device that has the service: `python -m bench.exchange.host JOB`.
 
-It is the SDK that applications have, with its inbox on the disk.
+The device uses the SDK as applications do, with its inbox on the disk.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lasthop.wire.hop.services import Service, ServiceOperation
 
 
 class Host(msgspec.Struct, kw_only=True):
-    """A device that answers calls in one coding."""
+    """The job of a device that answers calls in one coding."""
 
     port: int
     coding: str
@@ -29,16 +29,16 @@ class Host(msgspec.Struct, kw_only=True):
 
 
 class Over(msgspec.Struct):
-    """Nothing more is wanted."""
+    """The order to end: no more calls will come."""
 
 
 def reply(received: Received[XmlMessage]) -> XmlMessage:
-    """The answer to a call."""
+    """Return the answer to a call."""
     return answer_message(serial_of(received.value.body))
 
 
 async def main(parent: Conversation) -> None:
-    """Offer the service, and answer until nobody listens any more."""
+    """Offer the service, and answer calls until the parent process sends no more orders."""
     job = msgspec.json.decode(sys.argv[1], type=Host)
     url = f"tcp://127.0.0.1:{job.port}"
     async with Device(url, app=APP, name="server", inbox=job.inbox) as device:

@@ -1,8 +1,7 @@
-"""The same calls through the product: a gateway, a device that has the service, and a caller.
+"""The same calls through a real gateway, a device that has the service, and a caller.
 
 The gateway and the device are processes with the code that users run, durable on both ends. One
-call follows the other; what is counted is the link of the device that has the service, octet by
-octet.
+call follows the other; the octets are counted on the link of the device that has the service.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ from lasthop.device.exchange.xml import SOAP_XML, WEFT, XEBU
 
 
 class Coding(NamedTuple):
-    """A form that messages travel in."""
+    """A form in which messages are sent."""
 
     kind: str
-    """Its content type."""
+    """The content type of the coding."""
     profiled: bool = False
-    """Whether both ends know samples beforehand."""
+    """Whether both ends have learned from samples beforehand."""
 
 
 CODINGS: Final = {
@@ -47,10 +46,10 @@ CODINGS: Final = {
     "Weft, profile": Coding(WEFT, profiled=True),
 }
 WARM: Final = 3
-"""Calls that are not counted: devices tell each other once what they read, and keys have a
-predecessor then."""
+"""The number of calls that are not counted: in the first calls devices announce once which codings
+they read, and keys have no predecessor."""
 SETTLED: Final = 0.5
-"""Seconds in which acknowledgements that were put off have left."""
+"""Seconds after which delayed acknowledgements have been sent."""
 
 
 class Live(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,30 +59,31 @@ class Live(msgspec.Struct, frozen=True, kw_only=True):
     caller: str
     calls: int
     to_device: Mapping[str, float]
-    """By what they are for, as `dissection` names it."""
+    """Octets to the device, by purpose, as `dissection` names it."""
     from_device: Mapping[str, float]
     segments: float
-    """Of TCP, both ways."""
+    """TCP segments a call, both ways."""
     opening: int
-    """Octets of the connection before the first call: handshake and offer; not a call's share."""
+    """Octets of the connection before the first call (handshake and offer), which no call
+    includes."""
 
     def of(self, part: str) -> float:
-        """One part of both directions."""
+        """Return the octets a call of one purpose, in both directions."""
         return self.to_device.get(part, 0.0) + self.from_device.get(part, 0.0)
 
     @property
     def total(self) -> float:
-        """Everything that TCP was given."""
+        """Return all octets a call that were given to TCP."""
         return sum(self.to_device.values()) + sum(self.from_device.values())
 
     @property
     def headers(self) -> float:
-        """What is said of the call and of the answer."""
+        """Return the octets of the headers of a call and its answer."""
         return self.total - self.of(BODY) - self.of(FRAME) - self.of(CONTROL)
 
     @property
     def transport(self) -> float:
-        """What TCP and IP add."""
+        """Return the octets that TCP and IP add to a call."""
         return self.segments * TCP_HEADERS
 
 
@@ -95,7 +95,7 @@ def run(
     directory: Path | None = None,
     as_json: bool = False,
 ) -> int:
-    """Measure every coding with every caller and print; returns the exit status."""
+    """Measure every coding with every caller and print; return the exit status."""
     heed_termination()
     with tempfile.TemporaryDirectory(prefix="lasthop-bench-", dir=directory) as place:
         pairs = [(coding, caller) for caller in callers for coding in codings]
@@ -115,7 +115,7 @@ def run(
 
 
 def measure(coding: str, caller: str, calls: int, folder: Path) -> Live:
-    """One coding and caller, with a gateway and a device of their own."""
+    """Measure one coding and caller, with a gateway and a device of their own."""
     with gateway(folder) as running:
         return asyncio.run(_measure(coding, caller, calls, running, folder))
 
@@ -161,7 +161,7 @@ def _for_a_call(octets: Counter[str], calls: int) -> dict[str, float]:
 
 
 def show(rows: Sequence[Live], console: Console) -> None:
-    """Print what a call takes, and which headers are how much of it."""
+    """Print the octets of a call, and the share of each header."""
     title = f"Octets a call on the link of the service's device, {rows[0].calls} calls"
     table = Table(title=title, title_justify="left")
     table.add_column("caller")

@@ -14,16 +14,16 @@ from lasthop.clock import MILLISECOND, Micros
 
 
 class Network(NamedTuple):
-    """A way between client and server."""
+    """A network between client and server."""
 
     name: str
     round_trip: tuple[Micros, Micros, Micros]
-    """Of an empty packet: the least, the average, and the most."""
+    """Round trip of an empty packet: the least, the average, and the most."""
     up: int
-    """Bits a second, from the client."""
+    """Bits per second from the client."""
     down: int
     loss: float
-    """Of packets, either way."""
+    """Share of the packets that are lost, in either direction."""
 
 
 NETWORKS: Final = (

@@ -1,4 +1,4 @@
-"""One direction of a network: packets leave at its rate, one by one, and arrive in order."""
+"""One direction of a network: packets leave one by one at its rate, and arrive in order."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from lasthop.simulation.kernel import Kernel
 
 
 class Pipe:
-    """A queue, a rate, a delay and a loss.
+    """One direction of a network, with a queue, a rate, a delay and a loss.
 
-    Half of a round trip is the least delay; what comes on top is drawn from an exponential
+    Half of the least round trip is the least delay; the rest is drawn from an exponential
     distribution that gives the average, cut off at the most.
     """
 
@@ -32,7 +32,8 @@ class Pipe:
         self.octets = 0
 
     def carry(self, size: int, arrive: Callable[[], None]) -> Micros:
-        """Send a packet of `size` octets, headers included; returns when it arrives if it does."""
+        """Send a packet of `size` octets, headers included; return when it arrives unless it is
+        lost."""
         self.packets += 1
         self.octets += size
         leaves = max(self._free, self._kernel.now()) + size * 8 * SECOND // self._rate

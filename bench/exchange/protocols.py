@@ -1,4 +1,4 @@
-"""The ways to exchange calls and answers; each yields how long it took and what it sent."""
+"""The protocols that exchange calls and answers; each measures its time and its octets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from lasthop.wire.hop.sequence import Inbound, Outbound
 from lasthop_xml.formats import MessageDecoder, MessageEncoder, format_for
 
 WORK: Final = MILLISECOND // 2
-"""What a message costs whoever makes or reads it, the same for all protocols."""
+"""The time that a message costs its sender and its receiver, the same for all protocols."""
 XML, XEBU = "application/soap+xml", "application/x-ebu+data"
 
 
@@ -31,29 +31,29 @@ class Sent(NamedTuple):
 
     time: Micros
     application: int
-    """The messages themselves."""
+    """Octets of the messages themselves."""
     protocol: int
-    """What HTTP or hop adds to them."""
+    """Octets that HTTP or hop adds to the messages."""
     transport: int
-    """TCP and IP: headers, and segments without data."""
+    """Octets of TCP and IP: headers, and segments without data."""
     packets: int
 
 
 class Processor:
-    """Does one thing at a time."""
+    """A processor that does one thing at a time."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
         self._free = kernel.now()
 
     def work(self, messages: int, then: Callable[[], None]) -> None:
-        """Make or read so many messages, then go on."""
+        """Spend the time to make or read `messages` messages, then call `then`."""
         self._free = max(self._free, self._kernel.now()) + messages * WORK
         self._kernel.at(self._free, then)
 
 
 class Exchange:
-    """A client, a server and what is between them."""
+    """A client, a server and the network between them, for one run."""
 
     def __init__(self, network: Network, calls: int, seed: int) -> None:
         self.kernel = Kernel()
@@ -69,11 +69,11 @@ class Exchange:
         self.began = self.kernel.now()
 
     def finish(self) -> Sent:
-        """Run until every call is answered."""
+        """Run until every call is answered, and return what the run took."""
         if not self.kernel.run(until=lambda: self.answered == self.calls, limit=HOUR):
             raise RuntimeError(f"only {self.answered} of {self.calls} calls were answered")
         time = self.kernel.now() - self.began
-        # What is still on its way (the last acknowledgements, goodbyes) counts as well.
+        # Packets still on their way (the last acknowledgements, and the closing) count as well.
         self.kernel.run(until=lambda: False, limit=HOUR)
         octets = self.up.octets + self.down.octets
         packets = self.up.packets + self.down.packets
@@ -81,7 +81,7 @@ class Exchange:
         return Sent(time, self.application, protocol, octets - self.stream, packets)
 
     def check(self, serial: int) -> None:
-        """Answers come in the order of the calls, whatever carries them."""
+        """Check that the answers come in the order of the calls."""
         if serial != self.answered:
             raise RuntimeError(f"answer {serial} came where {self.answered} was due")
         self.answered += 1
@@ -100,7 +100,7 @@ RESPONSE: Final = (
 
 
 class Http:
-    """Synchronous calls, one after the other."""
+    """Synchronous calls over HTTP, one after the other."""
 
     def __init__(
         self, network: Network, calls: int, seed: int, *, persistent: bool, mime_type: str
@@ -179,7 +179,7 @@ class Http:
         write(data)
 
     def _message(self, end: str, data: bytes) -> bytes | None:
-        """The body, when it is complete."""
+        """Return the body of a message when it is complete, None before."""
         whole = self._received[end] + data
         self._received[end] = whole
         head, separator, body = whole.partition(b"\r\n\r\n")
@@ -193,7 +193,8 @@ class Http:
 
 
 class Peer:
-    """One end of a hop session: the real channel and numbers, and what it says in Xebu or XML."""
+    """One end of a hop session: the real channel and sequence numbers, with messages in Xebu or
+    XML."""
 
     def __init__(self, mime_type: str) -> None:
         format_ = format_for(mime_type)
@@ -205,7 +206,7 @@ class Peer:
         self.waiting: list[bytes] = []
 
     def take(self, data: bytes, now: Micros) -> list[bytes]:
-        """The messages that can be handed over with these octets, in order."""
+        """Return the messages that these octets complete, in order."""
         if self.channel is None:
             return []
         bodies = []
@@ -219,7 +220,8 @@ class Peer:
         return bodies
 
     def flush(self, now: Micros) -> bytes:
-        """What to write now: messages as far as credit allows, and what is to be acknowledged."""
+        """Return the octets to write now: messages as far as credit allows, and due
+        acknowledgements."""
         if self.channel is None:
             return b""
         while self.waiting and admits(
@@ -266,7 +268,7 @@ class Hop:
         return self._exchange.finish()
 
     def _make(self) -> None:
-        """The next call, whatever has become of those before."""
+        """Make the next call, whether or not earlier calls are answered."""
         exchange = self._exchange
         self._client.waiting.append(self._client.encoder.encode(call(self._made)))
         self._made += 1
@@ -329,7 +331,7 @@ class Hop:
 
 
 def run(protocol: str, network: Network, calls: int, seed: int) -> Sent:
-    """One run of a protocol of the table below."""
+    """Run one protocol of the table below once."""
     return PROTOCOLS[protocol](network, calls, seed).run()
 
 
@@ -341,7 +343,8 @@ PROTOCOLS: Final[dict[str, Callable[[Network, int, int], Http | Hop]]] = {
         network, calls, seed, persistent=True, mime_type=XML
     ),
     "hop": lambda network, calls, seed: Hop(network, calls, seed, mime_type=XEBU),
-    # Not in the thesis: which part of the difference is that of the format, which of the protocol.
+    # Not in the thesis: these show how much of the difference is the format's and how much the
+    # protocol's.
     "PHTTP, Xebu": lambda network, calls, seed: Http(
         network, calls, seed, persistent=True, mime_type=XEBU
     ),

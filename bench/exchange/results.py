@@ -1,4 +1,4 @@
-"""What was measured, as `--json` has it."""
+"""The results of the experiment, as `--json` prints them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ PARTS = ("application", "overhead", "transport")
 
 
 class Point(msgspec.Struct, frozen=True):
-    """One protocol over one network with so many calls: averages of all seeds."""
+    """One protocol over one network with a number of calls: averages of all seeds."""
 
     network: str
     protocol: str
@@ -18,7 +18,7 @@ class Point(msgspec.Struct, frozen=True):
     application: float
     """Octets of the messages, both directions together."""
     overhead: float
-    """What the protocol adds."""
+    """Octets that the protocol adds to the messages."""
     transport: float
-    """TCP and IP: headers, and segments without data."""
+    """Octets of TCP and IP: headers, and segments without data."""
     packets: float

@@ -1,9 +1,10 @@
-"""How good the round-trip estimate is (table 7.10): beside the true time, and beside a stop watch.
+"""Measures how good the round-trip estimate is (table 7.10), compared with the true time and with a
+stop watch.
 
 A client sends a message of 3 kB every 12 seconds, so that one is on its way at a time, and each
-side says its time with it. The estimate needs no message of its own. The true time is that of the
-very octets that carried the timestamps, which only a simulation knows; the stop watch runs from
-sending a message until its acknowledgement has come.
+side sends its time with it. The estimate needs no message of its own. The true time is that of the
+octets that carried the timestamps, which only a simulation knows; the stop watch runs from sending
+a message until its acknowledgement arrives.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ BODY: Final = bytes(3000)
 
 
 class Spread(NamedTuple):
-    """Milliseconds."""
+    """The mean and deviation of measured times, in milliseconds."""
 
     mean: float
     deviation: float
@@ -38,7 +39,7 @@ class Side(NamedTuple):
     estimate: Spread
     true: Spread
     error: Spread
-    """Estimate less truth, pair by pair."""
+    """The estimate less the true time, for each pair."""
 
 
 class Result(NamedTuple):
@@ -47,11 +48,11 @@ class Result(NamedTuple):
     client: Side
     server: Side
     watch: Spread
-    """From a message to its acknowledgement, at the client."""
+    """The time from a message to its acknowledgement, at the client."""
 
 
 class Recording(RoundTrip):
-    """The real estimator, with its samples and the true times noted beside it."""
+    """The real estimator, which also records its samples and the true times."""
 
     __slots__ = ("believed", "estimates", "other", "sent", "true")
 
@@ -62,7 +63,7 @@ class Recording(RoundTrip):
         self.other: Recording | None = None
         self.sent: dict[int, tuple[Micros, Micros | None]] = {}
         self.believed: Micros | None = None
-        """How long the timestamp was on its way that our belief of the peer's time comes from."""
+        """How long the timestamp travelled from which our estimate of the peer's time comes."""
         self.estimates: list[Micros] = []
         self.true: list[Micros] = []
 
@@ -91,7 +92,7 @@ def _spread(values: list[Micros]) -> Spread:
 
 
 def measure(network: Network, *, rounds: int = 200, seed: int = 1) -> Result:
-    """Run the two ends for so many messages."""
+    """Exchange `rounds` messages between the two ends, and return the measured times."""
     pair = _Pair(network, seed)
     pair.run(rounds)
     client, server = pair.recordings()
@@ -128,7 +129,7 @@ class _Pair:
             for each in (self._client, self._server)
         )
         if not isinstance(client, Recording) or not isinstance(server, Recording):
-            raise RuntimeError("the two ends have not met")
+            raise RuntimeError("the two ends are not connected")
         return client, server
 
     def _at_server(self, data: bytes) -> None:
@@ -165,5 +166,5 @@ class _Pair:
         self._left = now
         self._client.waiting.append(BODY)
         self._connection.client.write(self._client.flush(now))
-        # Never in step with the milliseconds that timestamps count in.
+        # A random offset keeps sending out of step with the milliseconds that timestamps count in.
         self._kernel.after(EVERY + self._random.randrange(MILLISECOND), self._send)

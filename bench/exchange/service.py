@@ -1,6 +1,6 @@
-"""What is exchanged: a call with a string, a date, a number and its sequence number; the answer is
-the sequence number. SOAP 1.2 in both, as events, so that every format writes the same.
-"""
+"""The calls and answers that are exchanged: a call has a string, a date, a number and its sequence
+number; the answer has the sequence number. Both are SOAP 1.2, as events, so that every format
+writes the same content."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ FLOOD: Final = "http://lasthop.example/ns/flood"
 SERIAL: Final = Name("", "serial")
 SERVICE: Final = "flood"
 OPERATION: Final = "call"
-"""What a device that has the service calls them."""
+"""The name of the operation at a device that has the service."""
 
 Fields: TypeAlias = list[tuple[Name, Name, object]]
-"""Name, type and value of each element."""
+"""The name, type and value of each element."""
 
 _PREFIXES: Final = {"soap": SOAP, "f": FLOOD, **TYPED_PREFIXES}
 _WHEN: Final = datetime(2006, 3, 1, 9, 30, tzinfo=UTC)
@@ -56,7 +56,7 @@ def _envelope(operation: str, fields: Fields) -> EventList:
 
 
 def _message(operation: str, fields: Fields) -> XmlMessage:
-    """The same for the SDK, which writes the envelope itself."""
+    """Return an operation's fields as a message for the SDK, which writes the envelope itself."""
     events = EventList()
     writer = Writer(events)
     with writer.element(Name(FLOOD, operation), prefixes={"f": FLOOD, **TYPED_PREFIXES}):
@@ -86,18 +86,18 @@ def answer(serial: int) -> EventList:
 
 
 def call_message(serial: int) -> XmlMessage:
-    """A call as an application hands it to the SDK."""
+    """Return a call as an application passes it to the SDK."""
     return _message("call", _called(serial))
 
 
 def answer_message(serial: int) -> XmlMessage:
-    """An answer as an application hands it to the SDK."""
+    """Return an answer as an application passes it to the SDK."""
     return _message("answer", _answered(serial))
 
 
 def binding(coding: str, *, profiled: bool = False, accept: Iterable[str] = DEFAULT_ACCEPT) -> Xml:
-    """A binding that sends one coding to whom it does not know. With a profile both ends know two
-    other calls and answers beforehand."""
+    """Return a binding that sends one coding to receivers that it does not know. With a profile
+    both ends know two other calls and answers beforehand."""
     profile = _trained() if profiled else None
     return Xml(assume=[coding], accept=accept, profile=profile)
 
@@ -109,7 +109,7 @@ def _trained() -> Profile:
 
 
 def serial_of(events: EventSequence) -> int:
-    """The sequence number in a call or an answer."""
+    """Return the sequence number in a call or an answer."""
     reader = Reader(events)
     while (event := reader.peek()) is not None:
         if event.kind is ELEMENT_START and event.name == SERIAL:

@@ -1,7 +1,7 @@
-"""A tap on a device's link: it passes on what both sides say, and keeps it.
+"""A tap on a device's link, which forwards and records what both sides send.
 
-What TCP and IP add is not in the stream. How many segments there were is asked of the kernel, for
-the connection between the tap and the device.
+The stream does not show what TCP and IP add: the kernel is asked for the number of segments on the
+connection between the tap and the device.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 _SEGMENTS_AT: Final = 136
-"""Where `tcp_info` (linux/tcp.h) has the segments sent, and behind them those received."""
+"""The offset in `tcp_info` (linux/tcp.h) of the segments sent; those received follow."""
 
 
 class Tap:
-    """Both directions of the one connection that a device has."""
+    """Records both directions of the one connection that a device has."""
 
     def __init__(self, gateway: int) -> None:
         self._gateway = gateway
@@ -31,7 +31,8 @@ class Tap:
         self._idle = asyncio.Event()
 
     def segments(self) -> int:
-        """TCP segments between the tap and the device so far, both ways, empty ones included."""
+        """Return the TCP segments between the tap and the device so far, both ways, empty ones
+        included."""
         if self._device is None:
             return 0
         told = self._device.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _SEGMENTS_AT + 8)
@@ -39,7 +40,7 @@ class Tap:
         return int(sent + received)
 
     async def connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Stand between a device that has dialled and the gateway, until one of them hangs up."""
+        """Forward between a device that has connected and the gateway, until one of them closes."""
         self._device = writer.get_extra_info("socket")
         up_reader, up_writer = await asyncio.open_connection("127.0.0.1", self._gateway)
         both = (writer, up_writer)
@@ -56,7 +57,7 @@ class Tap:
         self._idle.set()
 
     async def hang_up(self) -> None:
-        """End what is open."""
+        """Close the open connections."""
         for end in self._open:
             end.close()
         if self._open:
@@ -66,7 +67,7 @@ class Tap:
 async def _pass_on(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, kept: bytearray
 ) -> None:
-    with suppress(OSError):  # Who hangs up without a word has hung up too.
+    with suppress(OSError):  # A connection that ended with an error is closed too.
         while data := await reader.read(1 << 16):
             kept += data
             writer.write(data)
@@ -75,7 +76,7 @@ async def _pass_on(
 
 @asynccontextmanager
 async def tapped(gateway: int) -> AsyncIterator[Tap]:
-    """Listen on a port of the system's choice for a device of the gateway on that port."""
+    """Listen on a port of the system's choice for a device of the gateway on port `gateway`."""
     tap = Tap(gateway)
     server = await asyncio.start_server(tap.connect, "127.0.0.1", 0)
     tap.port = server.sockets[0].getsockname()[1]

@@ -1,13 +1,14 @@
-"""TCP over two pipes: what it costs in time and octets to open, to speed up, and to acknowledge.
+"""A model of TCP over two pipes: the time and octets of opening, speeding up and acknowledging.
 
-The model: IPv4 and TCP headers of 52 octets (timestamps included), 60 with the options of a SYN,
-and 1448 octets of data at most. Three segments open a connection; the client's first data follow
-the third at once. The initial window is ten segments (RFC 6928) and grows by what is acknowledged
-(slow start, RFC 5681), or by a segment for each window above the threshold. Every second segment is
-acknowledged at once, a single one after 40 ms unless data go back before. Three duplicate
-acknowledgements, or a timeout (RFC 6298, at least 200 ms; one second for a SYN), bring a segment
-again and halve the window. Small writes are not held back (TCP_NODELAY). Closing takes a FIN and an
-acknowledgement in each direction. Receivers' windows, and checks that fail, are left out.
+IPv4 and TCP headers have 52 octets (timestamps included), 60 with the options of a SYN, and
+segments at most 1448 octets of data. Three segments open a connection; the client's first data
+follow the third at once. The initial window is ten segments (RFC 6928) and grows by what is
+acknowledged (slow start, RFC 5681), or by a segment for each window above the threshold. Every
+second segment is acknowledged at once, a single one after 40 ms unless data go back before. Three
+duplicate acknowledgements, or a timeout (RFC 6298, at least 200 ms; one second for a SYN), cause a
+retransmission and halve the window. Small writes are not held back (TCP_NODELAY). Closing takes a
+FIN and an acknowledgement in each direction. Receivers' windows, and checks that fail, are left
+out.
 """
 
 from __future__ import annotations
@@ -30,14 +31,15 @@ SYN_TIMEOUT: Final = SECOND
 
 
 class End:
-    """One end of a connection: `arrived` gets the octets of the other end in their order."""
+    """One end of a connection; `arrived` is called with the octets of the other end in their
+    order."""
 
     def __init__(self, kernel: Kernel, out: Pipe, arrived: Callable[[bytes], None]) -> None:
         self._kernel = kernel
         self._out = out
         self.arrived = arrived
         self.peer: End | None = None
-        # As a sender.
+        # State of the sender.
         self._unsent = bytearray()
         self._flight: dict[int, tuple[bytes, Micros, bool]] = {}  # data, when, sent again
         self._next = self._acknowledged = 0
@@ -48,7 +50,7 @@ class End:
         self._variation = 0.0
         self._backoff = 0
         self._timer = 0
-        # As a receiver.
+        # State of the receiver.
         self._expected = 0
         self._ahead: dict[int, bytes] = {}
         self._owed = 0
@@ -56,13 +58,14 @@ class End:
         self.is_open = False
 
     def write(self, data: bytes) -> None:
-        """Send these octets, as soon as windows allow."""
+        """Send these octets, as soon as the window allows."""
         self._unsent += data
         if self.is_open:
             self._send()
 
     def opened(self, elapsed: Micros | None = None) -> None:
-        """The handshake is over, at this end; it took so long, unless a part of it was repeated."""
+        """Note that the handshake is over at this end, and its duration unless a part of it was
+        repeated."""
         self.is_open = True
         if elapsed is not None:
             self._measure(elapsed)
@@ -77,14 +80,14 @@ class End:
 
     def _transmit(self, seq: int, data: bytes, *, again: bool) -> None:
         self._flight[seq] = data, self._kernel.now(), again
-        self._owed = 0  # an acknowledgement rides along
+        self._owed = 0  # the data segment carries the acknowledgement
         acknowledged = self._expected
         peer = self._the_peer()
         self._out.carry(HEADERS + len(data), lambda: peer.data(seq, data, acknowledged))
         self._arm()
 
     def data(self, seq: int, data: bytes, acknowledged: int) -> None:
-        """A segment of the other end arrived."""
+        """Handle a segment of the other end that has arrived."""
         if not self.is_open:
             self.opened()  # the third segment of the handshake was lost
         self.acknowledge(acknowledged, pure=False)
@@ -118,7 +121,7 @@ class End:
         self._out.carry(HEADERS, lambda: peer.acknowledge(acknowledged, pure=True))
 
     def acknowledge(self, acknowledged: int, *, pure: bool) -> None:
-        """The other end has everything below this number."""
+        """Handle an acknowledgement of everything below a sequence number."""
         if acknowledged == self._acknowledged:
             if pure and self._flight:
                 self._duplicates += 1
@@ -142,7 +145,7 @@ class End:
         self._send()
 
     def _measure(self, elapsed: Micros) -> None:
-        self._backoff = 0  # RFC 6298, 5.7: only what was sent once says how long it takes
+        self._backoff = 0  # RFC 6298, 5.7: only segments that were sent once measure the round trip
         if self._smoothed is None:
             self._smoothed, self._variation = elapsed, elapsed / 2
         else:
@@ -180,7 +183,7 @@ class End:
 
 
 class Connection:
-    """Both ends, from the SYN on; `client` may be written to at once."""
+    """Both ends of a connection, from the SYN on; `client` may be written to at once."""
 
     def __init__(
         self,
@@ -228,6 +231,6 @@ class Connection:
         return self._kernel.now() - time if self._tries == 1 else None
 
     def close(self) -> None:
-        """Both say goodbye; nobody waits for it."""
+        """Close both ends, without waiting for the acknowledgements."""
         for pipe in (self._up, self._down, self._up, self._down):
             pipe.carry(HEADERS, lambda: None)

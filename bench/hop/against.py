@@ -1,8 +1,8 @@
-"""Two checkouts of this repository side by side: what a change did to the cost of a message.
+"""Compares two checkouts of this repository: what a change did to the cost of a message.
 
 Each checkout has its gateway and its device, started as users start them, with its own sources.
-Rounds alternate, and so does who goes first, so that a machine that slows down slows both down. A
-ratio is taken within each round; the median of those is what counts.
+Rounds alternate, and so does which checkout goes first, so that a machine that slows down slows
+both down. A ratio is taken within each round; the median of the ratios is the result.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from bench.hop.processes import ROOT, Failed, heed_termination, sources
 from bench.hop.results import Spread
 
 WIDTH = 120
-"""Columns of the table, at least: a path and its numbers are read on one line."""
+"""The least width of the table in columns: a path and its numbers must fit on one line."""
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True):
-    """One checkout, over all rounds."""
+    """The results of one checkout, over all rounds."""
 
     checkout: str
     rate: Spread
-    """Delivered messages a second."""
+    """Delivered messages per second."""
     gateway_cpu: Spread
-    """Microseconds a message, in the gateway."""
+    """Microseconds of CPU a message, in the gateway."""
     clients_cpu: Spread
-    """The same in publisher and device together."""
+    """Microseconds of CPU a message, in publisher and device together."""
 
     @classmethod
     def of(cls, checkout: Path, runs: Sequence[Run]) -> Side:
-        """From its runs."""
+        """Summarise the runs of a checkout."""
         return cls(
             checkout=str(checkout),
             rate=Spread.of([run.rate for run in runs]),
@@ -53,14 +53,14 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Versus(msgspec.Struct, frozen=True, kw_only=True):
-    """This checkout against another one."""
+    """This checkout compared with another one."""
 
     here: Side
     there: Side
     gateway_cpu: Spread
     """Gateway CPU a message, here / there, round by round: less is better."""
     rate: Spread
-    """Messages a second, here / there, round by round: more is better."""
+    """Messages per second, here / there, round by round: more is better."""
     messages: int
     rounds: int
     load_before: float
@@ -75,7 +75,7 @@ def run(
     directory: Path | None = None,
     as_json: bool = False,
 ) -> int:
-    """Run both and print the ratio; returns the exit status."""
+    """Measure both checkouts and print the ratio; return the exit status."""
     said = Console(stderr=True, highlight=False)
     heed_termination()
     with tempfile.TemporaryDirectory(prefix="lasthop-bench-", dir=directory) as place:
@@ -97,7 +97,7 @@ def run(
 
 
 def measure(checkouts: tuple[Path, Path], plan: Plan, *, directory: Path, say: Say) -> Versus:
-    """Start both, let them take turns, and stop both."""
+    """Start both checkouts, run them in turn, and stop both."""
     load = os.getloadavg()[0]
     runs: tuple[list[Run], list[Run]] = ([], [])
     with ExitStack() as stack:
@@ -126,12 +126,13 @@ def versus(
     load_before: float = 0.0,
     load_after: float = 0.0,
 ) -> Versus:
-    """Compare runs, those of a round with one another."""
+    """Compare the runs of two checkouts, round by round."""
     rounds = list(zip(here, there, strict=True))
     return Versus(
         here=Side.of(checkouts[0], here),
         there=Side.of(checkouts[1], there),
-        # The kernel counts CPU time in ticks: a run that is too short has taken none.
+        # The kernel counts CPU time in ticks: a very short run may show none, hence the least
+        # value.
         gateway_cpu=Spread.of([a.broker_cpu / max(b.broker_cpu, 1e-9) for a, b in rounds]),
         rate=Spread.of([a.rate / b.rate for a, b in rounds]),
         messages=here[0].count,
@@ -142,7 +143,7 @@ def versus(
 
 
 def show(result: Versus, console: Console) -> None:
-    """Print it for people."""
+    """Print the comparison for people."""
     table = Table(
         title=f"{result.rounds} rounds of {result.messages:,} messages, medians "
         f"(lowest to highest); load {result.load_before:.1f} before and "
@@ -166,7 +167,7 @@ def show(result: Versus, console: Console) -> None:
 
 @contextmanager
 def _started(checkout: Path, place: Path) -> Iterator[Pair]:
-    """The gateway and the device of a checkout, and a publisher; durable on both ends."""
+    """Start the gateway and the device of a checkout, durable on both ends, and a publisher."""
     place.mkdir()
     environment = {"PYTHONPATH": sources(checkout)}
     with gateway(place / "gateway", environment=environment) as running:

@@ -52,22 +52,22 @@ _NACK = struct.pack(">HH", *BASIC_NACK)
 
 
 class Refused(Exception):
-    """The broker said no, or something that this client does not understand."""
+    """The broker refused a request, or sent something that this client does not understand."""
 
 
 def short(value: str) -> bytes:
-    """A short string: length in one byte."""
+    """Encode a short string: length in one byte."""
     raw = value.encode()
     return bytes([len(raw)]) + raw
 
 
 def long(value: bytes) -> bytes:
-    """A long string: length in four bytes."""
+    """Encode a long string: length in four bytes."""
     return len(value).to_bytes(4, "big") + value
 
 
 def table(fields: dict[str, str]) -> bytes:
-    """A field table with long strings for values."""
+    """Encode a field table with long strings for values."""
     return long(b"".join(short(k) + b"S" + long(v.encode()) for k, v in fields.items()))
 
 
@@ -81,12 +81,12 @@ def frame(kind: int, channel: int, payload: bytes) -> bytes:
 
 
 def method(name: tuple[int, int], arguments: bytes, *, channel: int = 1) -> bytes:
-    """A frame with a method."""
+    """Encode a frame with a method."""
     return frame(METHOD, channel, struct.pack(">HH", *name) + arguments)
 
 
 def publish_head(queue: str, size: int) -> bytes:
-    """All of a persistent message to a queue but its body and the end of the body's frame."""
+    """Encode a persistent message to a queue, except its body and the end of the body's frame."""
     properties = struct.pack(">HHQH", 60, 0, size, 0x1000) + bytes([PERSISTENT])
     return (
         method(BASIC_PUBLISH, b"\0\0" + short("") + short(queue) + b"\0")
@@ -96,18 +96,18 @@ def publish_head(queue: str, size: int) -> bytes:
 
 
 def ack(tag: int, *, multiple: bool) -> bytes:
-    """Acknowledge a delivery, or it and all before it."""
+    """Encode the acknowledgement of a delivery, or of it and all before it."""
     return method(BASIC_ACK, _ACKNOWLEDGED.pack(tag, multiple))
 
 
 class Parser:
-    """Bytes in, frames out."""
+    """Splits received bytes into frames."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     def feed(self, data: bytes) -> Iterator[tuple[int, bytes]]:
-        """The frames that are complete: kind and payload."""
+        """Yield the kind and payload of each frame that is complete."""
         if self._rest:
             data = self._rest + data
         at, end = 0, len(data)
@@ -125,7 +125,7 @@ class Parser:
 
 
 class Client(Link):
-    """What publishers and devices have in common: a connection with one channel."""
+    """A connection with one channel, the base of publishers and devices."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -133,14 +133,14 @@ class Client(Link):
         self._pending: asyncio.Future[bytes] = self._loop.create_future()
 
     async def open(self, virtual_host: str = "/") -> None:
-        """Log in as the guest that RabbitMQ lets in over loopback, and open a channel."""
+        """Log in as the guest user, which RabbitMQ admits over loopback, and open a channel."""
         await self._ask(b"AMQP\0\0\x09\x01", CONNECTION_START)
         capabilities = table({})
         login = short("PLAIN") + long(b"\0guest\0guest") + short("en_US")
         tune = await self._ask(
             method(CONNECTION_START_OK, capabilities + login, channel=0), CONNECTION_TUNE
         )
-        # No heartbeat: a run is short, and nothing but messages should be on the wire.
+        # No heartbeat: a run is short, and only messages should be on the wire.
         self.transport.write(method(CONNECTION_TUNE_OK, tune[:6] + b"\0\0", channel=0))
         await self._ask(
             method(CONNECTION_OPEN, short(virtual_host) + b"\0\0", channel=0), CONNECTION_OPEN_OK
@@ -148,13 +148,14 @@ class Client(Link):
         await self._ask(method(CHANNEL_OPEN, b"\0"), CHANNEL_OPEN_OK)
 
     async def declare(self, queue: str, *, durable: bool = True, kind: str = "classic") -> None:
-        """Make a queue; one that is not durable is also exclusive, and goes with us."""
+        """Declare a queue; one that is not durable is also exclusive, and ends with this
+        connection."""
         flags = 0b00010 if durable else 0b01100
         arguments = b"\0\0" + short(queue) + bytes([flags]) + table({"x-queue-type": kind})
         await self._ask(method(QUEUE_DECLARE, arguments), QUEUE_DECLARE_OK)
 
     async def _ask(self, request: bytes, expected: tuple[int, int]) -> bytes:
-        """Send a request; returns the arguments of the expected answer."""
+        """Send a request; return the arguments of the expected answer."""
         self._pending = self._loop.create_future()
         self.transport.write(request)
         payload = await self.guard(self._pending)
@@ -170,7 +171,7 @@ class Client(Link):
 
 
 class Receiver(Client):
-    """A device: hands over bodies and acknowledges what came in together with one ack."""
+    """A device: passes on bodies, and acknowledges all that arrived together with one ack."""
 
     def __init__(self, take: Callable[[list[bytes]], None]) -> None:
         super().__init__()
@@ -191,22 +192,23 @@ class Receiver(Client):
             elif kind == METHOD and payload[:4] != _DELIVER:
                 self._control(kind, payload)
         if taken:
-            # On a channel with one consumer delivery tags count the messages; that of the last
-            # delivery seen may belong to a message whose body is still under way.
+            # On a channel with one consumer, delivery tags count the messages; the last tag seen
+            # may belong to a message whose body is still on its way, so the bodies are counted.
             self._taken += len(taken)
             self.transport.write(ack(self._taken, multiple=True))
             self._take(taken)
 
 
 class Confirms:
-    """Counts what is confirmed without a gap; single confirms may overtake one another."""
+    """Counts the messages that are confirmed without a gap; single confirms may overtake one
+    another."""
 
     def __init__(self) -> None:
         self.count = 0
         self._early: set[int] = set()
 
     def add(self, tag: int, *, multiple: bool) -> None:
-        """A message is confirmed, or it and all before it."""
+        """Note that a message is confirmed, or it and all before it."""
         if multiple:
             self._early = {early for early in self._early if early > tag}
             self.count = max(self.count, tag)
@@ -230,7 +232,7 @@ class Sender(Client):
         self._confirms = Confirms()
 
     async def ask_for_confirms(self) -> None:
-        """Have the broker confirm what it has taken on."""
+        """Ask the broker to confirm messages that it has accepted."""
         await self._ask(method(CONFIRM_SELECT, b"\0"), CONFIRM_SELECT_OK)
 
     def data_received(self, data: bytes) -> None:

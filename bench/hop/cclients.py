@@ -1,4 +1,4 @@
-"""Mosquitto's own clients in C, when they are faster than ours in Python.
+"""Runs Mosquitto's own clients in C, for when they are faster than ours in Python.
 
 `mosquitto_pub -l` publishes every line that it reads; `mosquitto_sub -C` ends after a number of
 messages, and prints them to a file that is compared with what was sent.
@@ -16,12 +16,12 @@ from bench.hop.payload import stamp
 from bench.hop.processes import Failed, cpu_seconds, end, spawn
 
 SETTLE = 0.3
-"""Seconds for a client to connect; it cannot say when it has."""
+"""Seconds to wait for a client to connect, since it does not report when it has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One run: messages a second, and seconds of CPU."""
+    """The outcome of one run: messages per second, and seconds of CPU."""
 
     rate: float
     broker_cpu: float
@@ -29,7 +29,8 @@ class Outcome:
 
 
 def run(port: int, broker: int, *, qos: int, count: int, window: int, directory: Path) -> Outcome:
-    """Publish `count` messages at a quality of service, through a broker with this id."""
+    """Publish `count` messages at a quality of service through the broker with process id
+    `broker`."""
     lines = b"".join(stamp(number) + b"\n" for number in range(count))
     where = ["-h", "127.0.0.1", "-p", str(port), "-t", f"c{qos}", "-q", str(qos)]
     received = directory / f"c{qos}.received"

@@ -1,4 +1,4 @@
-"""What `lasthop bench hop` runs."""
+"""Runs the measurements of `lasthop bench hop`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bench.hop.results import Report
 from bench.hop.systems import System
 
 WIDTH = 150
-"""Columns of the report, at least: tables of numbers that are folded cannot be read."""
+"""The least width of the report in columns: folded tables of numbers cannot be read."""
 
 ALL = ("lasthop", "mosquitto", "rabbitmq")
 
@@ -36,7 +36,7 @@ def run(
     directory: Path | None = None,
     as_json: bool = False,
 ) -> int:
-    """Run the comparison and print it; returns the exit status."""
+    """Run the comparison and print it; return the exit status."""
     plan = Plan(messages=messages, rounds=rounds, rates=rates, seconds=seconds, idle=idle)
     said = Console(stderr=True, highlight=False)
     if absent := [name for name in peers.missing() if name.partition("-")[0] in only]:
@@ -60,7 +60,7 @@ def run(
 
 
 def measure(plan: Plan, *, only: Sequence[str], directory: Path, say: Say) -> Report:
-    """Start everyone, compare, and stop everyone."""
+    """Start every broker, run the comparison, and stop every broker."""
     with ExitStack() as stack:
         compared: list[System] = []
         if "lasthop" in only:

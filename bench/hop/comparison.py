@@ -1,8 +1,8 @@
 """The comparison itself: every system in every round, one after the other.
 
-Interleaving means that a machine that slows down slows everyone down. What is printed is the
-median of the rounds with the lowest and the highest; a system that fails says why and the others
-go on.
+Systems take turns, so that a machine that slows down slows all of them down. The result is the
+median of the rounds with the lowest and the highest; the reason of a system that fails is reported
+and the others continue.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Say = Callable[[str], None]
 
 
 class Plan:
-    """How much of everything. The same for every system."""
+    """How much of everything is measured, the same for every system."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Plan:
 
 
 def compare(systems: Sequence[System], plan: Plan, *, directory: Path, say: Say) -> Report:
-    """Measure everyone and report."""
+    """Measure every system and return the report."""
     rows = {system.key: Row.of(system) for system in systems}
     load = os.getloadavg()[0]
     idle(systems, rows, plan, directory=directory, say=say)
@@ -71,7 +71,8 @@ def compare(systems: Sequence[System], plan: Plan, *, directory: Path, say: Say)
 def idle(
     systems: Sequence[System], rows: dict[str, Row], plan: Plan, *, directory: Path, say: Say
 ) -> None:
-    """Memory of idle connections, once a broker and before any load has left it memory to reuse."""
+    """Measure the memory of idle connections, once a broker, before any load leaves it memory to
+    reuse."""
     known: dict[int, float] = {}
     for system in systems:
         with noted(rows[system.key], say):
@@ -85,7 +86,7 @@ def idle(
 def rounds(
     pairs: dict[str, Pair], rows: dict[str, Row], plan: Plan, *, directory: Path, say: Say
 ) -> None:
-    """Throughput and latency of everyone, again and again."""
+    """Measure throughput and latency of every system, round by round."""
     blasts: dict[str, list[Run]] = {key: [] for key in pairs}
     paced: dict[tuple[str, float], list[Run]] = {}
     for number in range(1, plan.rounds + 1):
@@ -114,12 +115,12 @@ def rounds(
 
 
 def working(pairs: dict[str, Pair], rows: dict[str, Row]) -> list[tuple[str, Pair]]:
-    """Those that have not failed."""
+    """Return the systems that have not failed."""
     return [(key, pair) for key, pair in pairs.items() if not rows[key].failure]
 
 
 def own_clients(system: System, row: Row, plan: Plan, *, directory: Path, say: Say) -> None:
-    """Mosquitto again, with its own clients in C; the better of the two is printed."""
+    """Measure Mosquitto again with its own clients in C; the better result is printed."""
     if not system.key.startswith("qos"):
         return
     outcome = cclients.run(
@@ -136,7 +137,7 @@ def own_clients(system: System, row: Row, plan: Plan, *, directory: Path, say: S
 
 @contextmanager
 def noted(row: Row, say: Say) -> Iterator[None]:
-    """What goes wrong with one system is written down, and ends nothing else."""
+    """Record the failure of one system, so that the others continue."""
     try:
         yield
     except Failed as error:
@@ -147,7 +148,8 @@ def noted(row: Row, say: Say) -> Iterator[None]:
 def wire(
     system: System, *, directory: Path, warm: int = 300, alone: int = 100, bulk: int = 5000
 ) -> Wire:
-    """Bytes between device and broker, both ways, counted by a relay: alone and in bulk."""
+    """Count the bytes between device and broker with a relay, both ways, for single messages and in
+    bulk."""
     log = directory / f"{system.key}-relay.log"
     relay = Child("bench.hop.relay", Relay(port=system.broker.port), log=log)
     try:
@@ -176,7 +178,7 @@ def _counted(relay: Child) -> int:
 
 
 def idle_bytes(system: System, count: int, *, directory: Path) -> float:
-    """Memory that the broker needs for one more connection that does nothing."""
+    """Return the bytes of memory that the broker needs for one more idle connection."""
     time.sleep(0.5)
     before = memory(system.broker.pid)
     job = Crowd(like=system.device("idle", system.broker.port), count=count, source="127.0.0.2")

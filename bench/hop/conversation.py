@@ -1,4 +1,4 @@
-"""The child's end of the lines between a run and its processes."""
+"""The child's end of the conversation between a benchmark run and its processes."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ Order = TypeVar("Order", bound=msgspec.Struct)
 
 
 class Ready(msgspec.Struct, kw_only=True):
-    """Connected; orders may come."""
+    """The answer of a child that is connected and can take orders."""
 
 
 class Conversation:
-    """Orders in, answers out."""
+    """Reads orders from the parent process and writes answers to it."""
 
     def __init__(self, reader: asyncio.StreamReader) -> None:
         self._reader = reader
 
     async def hear(self, kind: type[Order]) -> Order | None:
-        """The next order; `None` when there will be none."""
+        """Return the next order, or None when there are no more."""
         line = await self._reader.readline()
         return msgspec.json.decode(line, type=kind) if line else None
 
     def say(self, answer: msgspec.Struct) -> None:
-        """Answer."""
+        """Send an answer to the parent process."""
         sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
         sys.stdout.buffer.flush()
 
 
 def run(main: Callable[[Conversation], Coroutine[Any, Any, None]]) -> None:
-    """Run a child until its input ends."""
+    """Run a child process until its input ends."""
 
     async def talk() -> None:
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader()
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-        # What was imported need not be looked through again in the middle of a run.
+        # Keep the garbage collector from scanning imported modules in the middle of a run.
         gc.freeze()
         await main(Conversation(reader))
 
@@ -51,6 +51,6 @@ def run(main: Callable[[Conversation], Coroutine[Any, Any, None]]) -> None:
 
 
 def own_cpu() -> float:
-    """Seconds of CPU that this process has used."""
+    """Return the seconds of CPU that this process has used."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return usage.ru_utime + usage.ru_stime

@@ -1,7 +1,8 @@
 """The process of many idle devices: `python -m bench.hop.crowd JOB`.
 
-Each has its own connection and is ready to receive, as far as its protocol goes. All devices of a
-process share a source address, since an address has no more than some tens of thousands of ports.
+Each device has its own connection and is ready to receive, as its protocol requires. All devices of
+a process share a source address; several processes are needed because an address has only some tens
+of thousands of ports.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from bench.hop.idlers import Idlers
 from bench.hop.jobs import AmqpDevice, Count, Crowd, HopDevice, MqttDevice
 
 AT_ONCE = 50
-"""Connections that are being opened at the same time."""
+"""The number of connections that are being opened at the same time."""
 
 
 async def join(job: Crowd, number: int, idlers: Idlers) -> Callable[[], None]:
-    """One device that waits for messages; returns how it leaves."""
+    """Connect one device that waits for messages; return the function that disconnects it."""
     name = f"idle-{job.source}-{number}"
     match job.like:
         case MqttDevice(port=port, qos=qos):
@@ -43,7 +44,7 @@ async def join(job: Crowd, number: int, idlers: Idlers) -> Callable[[], None]:
 
 
 async def main(parent: Conversation) -> None:
-    """Connect everyone, say so, and tell how they are until nobody asks any more."""
+    """Connect all devices, report that, and report their state until no more orders come."""
     job = msgspec.json.decode(sys.argv[1], type=Crowd)
     idlers = Idlers()
     gate = asyncio.Semaphore(AT_ONCE)

@@ -14,7 +14,7 @@ from bench.hop.meter import Meter
 
 
 async def main(parent: Conversation) -> None:
-    """Receive what is announced until nothing more is."""
+    """Receive the announced messages until no more are announced."""
     job: DeviceJob = msgspec.json.decode(sys.argv[1], type=DeviceJob)
     meter = Meter()
     connection = await connect(job, meter)

@@ -1,4 +1,4 @@
-"""The receiving side of every system, behind one shape."""
+"""The receiving side of every system, with one interface."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from lasthop.device.client import Device
 
 
 class Receiver(Protocol):
-    """A device that is connected and hands what comes in to a meter."""
+    """A connected device that passes what it receives to a meter."""
 
     async def guard(self, here: asyncio.Future[None]) -> None:
-        """Wait for what was announced; raises when the connection ends before."""
+        """Wait for the announced messages; raise if the connection ends before."""
         ...
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         ...
 
 
 class Linked:
-    """Devices of MQTT and AMQP."""
+    """A device of MQTT or AMQP."""
 
     def __init__(self, link: Guard) -> None:
         self._link = link
@@ -39,10 +39,10 @@ class Linked:
 
 
 class SdkDevice:
-    """A device of ours: the SDK with a transactional handler.
+    """A device of lasthop: the SDK with a transactional handler.
 
-    The handler takes the message and nothing else; that it was received and dealt with is
-    durable, in the inbox's transaction, before it is acknowledged.
+    The handler takes the message and nothing else; that it was received and handled is durable, in
+    the inbox's transaction, before it is acknowledged.
     """
 
     def __init__(self, job: HopDevice, meter: Meter) -> None:
@@ -71,7 +71,7 @@ class SdkDevice:
 
 
 async def connect(job: DeviceJob, meter: Meter) -> Receiver:
-    """A device that is ready to receive."""
+    """Connect a device that is ready to receive."""
     match job:
         case MqttDevice():
             client = mqtt.Receiver("device" + job.topic, meter.take)

@@ -1,4 +1,4 @@
-"""Our own gateway as a process, and the rows of the tables that it fills."""
+"""Runs our own gateway as a process, and describes its rows of the tables."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from lasthop import __version__
 BATCH = 500
 CONNECTIONS = 2
 """Messages in a request, and requests in flight: one is being accepted while the other is being
-written. That is about as much on the way as the windows of the peers' publishers; with more,
-messages only queue up in front of the device."""
+written. That is about as much on the way as the windows of the other systems' publishers; with
+more, messages only queue up in front of the device."""
 
 ROOM = {
     "LASTHOP_LIMITS_OPEN_PER_DEVICE": "1000000",
@@ -32,12 +32,13 @@ ROOM = {
     "LASTHOP_QUOTAS_BYTES_BURST": "1GiB",
     "LASTHOP_LOG_LEVEL": "warning",
 }
-"""One publisher sends and one device gets everything; the peers have no quotas either."""
+"""Settings without quotas, since one publisher sends everything to one device and the other systems
+have no quotas either."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gateway:
-    """A running gateway of ours."""
+    """A running gateway of lasthop."""
 
     broker: Broker
     http: int
@@ -46,7 +47,7 @@ class Gateway:
 
 
 class _Ports(msgspec.Struct):
-    """As much of `ports.json` as we need."""
+    """The fields of `ports.json` that the benchmark needs."""
 
     pid: int
     http: str
@@ -57,7 +58,7 @@ class _Ports(msgspec.Struct):
 def gateway(
     data: Path, *, durability: str = "full", environment: Mapping[str, str] | None = None
 ) -> Iterator[Gateway]:
-    """`lasthop up` on ports that the system chooses."""
+    """Run `lasthop up` on ports that the system chooses."""
     data.mkdir(parents=True, exist_ok=True)
     ports = data / "ports.json"
     ports.unlink(missing_ok=True)
@@ -83,8 +84,8 @@ def gateway(
 
 
 def ours(gateway: Gateway, *, inbox: Path | None, single: bool = False) -> System:
-    """A row of ours: a device with its inbox on disk, or in memory when there is no place for it;
-    batches or single POSTs."""
+    """Return a row for lasthop: with the device's inbox on disk, or in memory if `inbox` is None;
+    with batches or single POSTs."""
     relaxed = gateway.durability != "full"
     key = ["lasthop", *(["relaxed"] if relaxed else [])]
     key += ["memory"] if inbox is None else []

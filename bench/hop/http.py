@@ -1,6 +1,6 @@
 """A compact HTTP/1.1 publisher: keep-alive connections, a few requests in flight on each.
 
-Just enough to read answers with a Content-Length; anything but a 2xx ends the run.
+It reads only answers with a Content-Length; any status but a 2xx ends the run.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class Connection(Link):
 
     @property
     def in_flight(self) -> int:
-        """Requests that have no answer yet."""
+        """Return the number of requests that have no answer yet."""
         return len(self._waiting)
 
     def post(self, body: bytes) -> asyncio.Future[None]:
-        """Send a request; the future is done when it was accepted."""
+        """Send a request; the returned future is done when the request was accepted."""
         answered: asyncio.Future[None] = self._loop.create_future()
         self._waiting.append(answered)
         self.transport.write(b"%b%d\r\n\r\n%b" % (self._head, len(body), body))
@@ -62,7 +62,7 @@ class Connection(Link):
 
 
 def content_length(head: bytes) -> int:
-    """The length of the body that follows a response's head.
+    """Return the length of the body that follows a response's head.
 
     >>> content_length(b"HTTP/1.1 202 Accepted\\r\\nContent-Length: 12")
     12
@@ -75,7 +75,7 @@ def content_length(head: bytes) -> int:
 
 
 def request_head(path: str, *, content_type: str) -> bytes:
-    """A POST up to the value of its Content-Length."""
+    """Return the head of a POST up to the value of its Content-Length."""
     return (
         f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: {content_type}\r\n"
         "Content-Length: "
@@ -83,9 +83,9 @@ def request_head(path: str, *, content_type: str) -> bytes:
 
 
 class Pool:
-    """Several connections that share the work.
+    """Several connections that share the requests.
 
-    A server closes connections that were idle for some seconds; `fill` dials those again.
+    A server closes connections that were idle for some seconds; `fill` opens those again.
     """
 
     def __init__(self, head: bytes, *, size: int) -> None:
@@ -94,7 +94,7 @@ class Pool:
         self._connections: deque[Connection] = deque()
 
     async def fill(self, port: int) -> None:
-        """Connect whoever is not connected."""
+        """Open the connections that are not open."""
         self._connections = deque(c for c in self._connections if not c.lost)
         while len(self._connections) < self._size:
             connection = Connection(self._head)
@@ -102,7 +102,7 @@ class Pool:
             self._connections.append(connection)
 
     def post(self, body: bytes) -> asyncio.Future[None]:
-        """Send on the next connection, or rather on the next one that has nothing in flight."""
+        """Send on the next connection, preferably on one that has nothing in flight."""
         chosen = None
         for _ in range(len(self._connections)):
             connection = self._connections[0]
@@ -116,8 +116,8 @@ class Pool:
         return chosen.post(body)
 
     async def post_all(self, bodies: Sequence[bytes]) -> None:
-        """Send all, one request in flight on every connection; connection k of n gets every n-th,
-        so that order can be checked per lane."""
+        """Send all bodies, one request in flight on every connection; connection k of n sends every
+        n-th body, so that order can be checked for each lane."""
         lanes = len(self._connections)
 
         async def work(lane: int, connection: Connection) -> None:

@@ -1,7 +1,7 @@
-"""Idle devices of ours: the device's end of the protocol, without an application behind it.
+"""Idle devices of lasthop: the device's end of the protocol, without an application behind it.
 
-The SDK keeps an inbox, a handler and a task for every device; thousands of devices in one process
-need none of that to sit there and answer. What the gateway sees is the same.
+The SDK keeps an inbox, a handler and a task for every device; thousands of idle devices in one
+process need none of that to answer heartbeats. For the gateway they look the same.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ APP = "default"
 
 
 PHASES = 40
-"""Groups of devices whose clocks tick at different moments: the alarms of a link ring once a
-second, and devices in the field do not agree when a second begins."""
+"""The number of groups of devices whose clocks tick at different moments: the alarms of a link ring
+once a second, and devices in the field do not agree when a second begins."""
 
 
 class Shifted:
-    """A clock that is a little ahead."""
+    """A clock that is ahead of the real one by a fraction of a second."""
 
     def __init__(self, ahead: Micros) -> None:
         self._clock = SystemClock()
@@ -39,7 +39,7 @@ class Shifted:
 
 
 class Idlers:
-    """Many devices that share a few sets of alarms."""
+    """Many idle devices that share a few sets of alarms."""
 
     def __init__(self) -> None:
         clocks = [Shifted(SECOND * phase // PHASES) for phase in range(PHASES)]
@@ -61,7 +61,7 @@ class Idlers:
         return idler
 
     def alive(self) -> Alive:
-        """How they are."""
+        """Return how many devices are connected, and their heartbeats."""
         now = time.monotonic()
         return Alive(
             connected=self._connected,
@@ -69,23 +69,23 @@ class Idlers:
             longest_gap=max((idler.longest_gap(now) for idler in self._members), default=0.0),
         )
 
-    # What links report.
+    # Callbacks of the links.
 
     def connected(self, link: ChannelLink) -> None:
-        """Bytes can be carried."""
+        """Do nothing when a link can carry bytes."""
 
     def received(self, link: ChannelLink, frames: Sequence[Frame]) -> None:
-        """Nobody writes to idle devices."""
+        """Ignore frames: idle devices receive no messages."""
 
     def welcomed(self, link: ChannelLink, opened: Opened) -> None:
         self._connected += 1
         self._waiting.pop(link).set_result(None)
 
     def paused(self, link: ChannelLink, paused: bool) -> None:
-        """They send nothing that could wait."""
+        """Ignore back pressure: idle devices send nothing that could wait."""
 
     def drained(self, link: ChannelLink) -> None:
-        """Nothing large is sent."""
+        """Do nothing when a buffer is empty: idle devices send nothing large."""
 
     def lost(self, link: ChannelLink, reason: str) -> None:
         waiting = self._waiting.pop(link, None)
@@ -96,7 +96,7 @@ class Idlers:
 
 
 class Idler(StreamLink):
-    """One idle device."""
+    """The link of one idle device."""
 
     __slots__ = ("_gap", "_heard", "pongs")
 
@@ -105,10 +105,10 @@ class Idler(StreamLink):
         self._gap = 0.0
         self._heard = time.monotonic()
         self.pongs = 0
-        """Answers to heartbeats; nothing else arrives at a device that nobody writes to."""
+        """Answers to heartbeats; nothing else arrives at a device that receives no messages."""
 
     def longest_gap(self, now: float) -> float:
-        """Seconds in which nothing was heard."""
+        """Return the longest time in seconds in which nothing was received."""
         return max(self._gap, now - self._heard)
 
     def arrived(self, data: bytes, number: int | None = None) -> None:
@@ -120,5 +120,5 @@ class Idler(StreamLink):
         super().arrived(data, number)
 
     def leave(self) -> None:
-        """Say goodbye."""
+        """Close the connection with a goodbye."""
         self.close(CloseCode.BYE, "")

@@ -1,4 +1,4 @@
-"""What the processes of a run are told, and what they answer."""
+"""The jobs and orders that the processes of a run receive, and their answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class MqttPublisher(msgspec.Struct, tag="mqtt-publisher", kw_only=True):
-    """Publishes to a topic."""
+    """The job of a publisher to an MQTT topic."""
 
     port: int
     topic: str
@@ -17,17 +17,17 @@ class MqttPublisher(msgspec.Struct, tag="mqtt-publisher", kw_only=True):
 
 
 class AmqpPublisher(msgspec.Struct, tag="amqp-publisher", kw_only=True):
-    """Publishes persistent messages to a queue, with confirms."""
+    """The job of a publisher of persistent messages to an AMQP queue, with confirms."""
 
     port: int
     queue: str
     window: int
     library: bool = False
-    """Whether pika does it, and not the client that is made for this."""
+    """Whether to use pika instead of the client that is made for this benchmark."""
 
 
 class HttpPublisher(msgspec.Struct, tag="http-publisher", kw_only=True):
-    """Posts to our REST door."""
+    """The job of a publisher that posts to the gateway's REST door."""
 
     port: int
     device: str
@@ -35,13 +35,13 @@ class HttpPublisher(msgspec.Struct, tag="http-publisher", kw_only=True):
     batch: int
     """Messages in a request when there is much to send; 1 for single POSTs."""
     connections: int
-    """Requests in flight: one a connection."""
+    """The number of connections, with one request in flight on each."""
     single_connections: int = 32
-    """The same for single POSTs."""
+    """The number of connections for single POSTs."""
 
 
 class MqttDevice(msgspec.Struct, tag="mqtt-device", kw_only=True):
-    """Subscribes to a topic."""
+    """The job of a device that subscribes to an MQTT topic."""
 
     port: int
     topic: str
@@ -49,7 +49,7 @@ class MqttDevice(msgspec.Struct, tag="mqtt-device", kw_only=True):
 
 
 class AmqpDevice(msgspec.Struct, tag="amqp-device", kw_only=True):
-    """Consumes a durable queue with manual acks."""
+    """The job of a device that consumes a durable AMQP queue with manual acks."""
 
     port: int
     queue: str
@@ -59,12 +59,13 @@ class AmqpDevice(msgspec.Struct, tag="amqp-device", kw_only=True):
 
 
 class HopDevice(msgspec.Struct, tag="hop-device", kw_only=True):
-    """A device of ours, with the SDK that applications use."""
+    """The job of a lasthop device, with the SDK that applications use."""
 
     port: int
     device: str
     inbox: str | None = None
-    """Where its inbox is kept; `None`: in memory, as the clients of the peers do."""
+    """The file of the device's inbox; None keeps it in memory, as the clients of the other systems
+    do."""
 
 
 PublisherJob: TypeAlias = MqttPublisher | AmqpPublisher | HttpPublisher
@@ -72,8 +73,8 @@ DeviceJob: TypeAlias = MqttDevice | AmqpDevice | HopDevice
 
 
 class Publish(msgspec.Struct, kw_only=True):
-    """Send `count` messages numbered from `first` on: at `rate` a second, or as fast as they are
-    taken when it is 0."""
+    """The order to send `count` messages numbered from `first` on: at `rate` per second, or as fast
+    as they are accepted if `rate` is 0."""
 
     first: int
     count: int
@@ -81,11 +82,11 @@ class Publish(msgspec.Struct, kw_only=True):
 
 
 class Prepared(msgspec.Struct, kw_only=True):
-    """Everything is ready; the next line starts it."""
+    """The answer of a publisher that is prepared; the next line starts it."""
 
 
 class Published(msgspec.Struct, kw_only=True):
-    """All was sent and confirmed. Times are those of the shared clock."""
+    """The answer when all messages were sent and confirmed. Times are those of the shared clock."""
 
     started: float
     confirmed: float
@@ -95,7 +96,7 @@ class Published(msgspec.Struct, kw_only=True):
 
 
 class Expect(msgspec.Struct, kw_only=True):
-    """Wait for `count` messages numbered from `first` on; lanes as in `Meter.seen`."""
+    """The order to wait for `count` messages numbered from `first` on; lanes as in `Meter.seen`."""
 
     first: int
     count: int
@@ -106,7 +107,7 @@ class Expect(msgspec.Struct, kw_only=True):
 
 
 class Received(msgspec.Struct, kw_only=True):
-    """All has come."""
+    """The answer of a device that has received all messages."""
 
     received: int
     missing: int
@@ -118,40 +119,41 @@ class Received(msgspec.Struct, kw_only=True):
 
 
 class Relay(msgspec.Struct, kw_only=True):
-    """Stands between a device and its broker and counts bytes."""
+    """The job of a relay that counts bytes between a device and its broker."""
 
     port: int
 
 
 class Listening(msgspec.Struct, kw_only=True):
-    """Where the relay is to be found."""
+    """The answer of a relay: the port at which it listens."""
 
     port: int
 
 
 class Count(msgspec.Struct, kw_only=True):
-    """Asks for the bytes so far."""
+    """The order to report the bytes so far."""
 
 
 class Counted(msgspec.Struct, kw_only=True):
-    """Bytes in both directions since the relay started."""
+    """The bytes in both directions since the relay started."""
 
     to_device: int
     from_device: int
 
 
 class Crowd(msgspec.Struct, kw_only=True):
-    """Many idle devices, all of a kind, from one source address."""
+    """The job of a process with many idle devices of one kind, from one source address."""
 
     like: DeviceJob
     count: int
     source: str
     spread: float = 0.0
-    """Seconds over which they join."""
+    """Seconds over which the devices connect."""
 
 
 class Alive(msgspec.Struct, kw_only=True):
-    """How a crowd of ours is: connections that are up, and heartbeats that were answered."""
+    """The state of many idle devices: connections that are up, and heartbeats that were
+    answered."""
 
     connected: int
     pongs: int

@@ -1,7 +1,7 @@
-"""RabbitMQ through pika, the library that programs in Python use.
+"""Clients of RabbitMQ with pika, the library that programs in Python use.
 
 `bench.hop.amqp` shows what the broker can do for a client that is made for this benchmark; this
-one what an application gets, as the SDK on our side does.
+module shows what an application gets, as the SDK does for lasthop.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class Client(Guard):
     """A connection with one channel."""
 
     async def dial(self, port: int) -> None:
-        """Log in as the guest that RabbitMQ lets in over loopback, and open a channel."""
+        """Log in as the guest user, which RabbitMQ admits over loopback, and open a channel."""
         opened: asyncio.Future[Channel] = self._loop.create_future()
         self._connection = AsyncioConnection(
-            # No heartbeat: a run is short, and nothing but messages should be on the wire.
+            # No heartbeat: a run is short, and only messages should be on the wire.
             ConnectionParameters("127.0.0.1", port, heartbeat=0),
             on_open_callback=lambda made: made.channel(on_open_callback=opened.set_result),
             on_open_error_callback=lambda _, error: self.end(str(error)),
@@ -45,7 +45,7 @@ class Client(Guard):
 
 
 class Receiver(Client):
-    """A device. What was handed over in one turn of the loop is acknowledged together."""
+    """A device, which acknowledges together all messages that arrive in one turn of the loop."""
 
     def __init__(self, take: Callable[[list[bytes]], None]) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class Receiver(Client):
         self._last = 0
 
     async def consume(self, queue: str, *, kind: str, prefetch: int) -> None:
-        """Make the queue, and start receiving from it."""
+        """Declare the queue, and start receiving from it."""
         declared: asyncio.Future[object] = self._loop.create_future()
         self.channel.queue_declare(
             queue, durable=True, arguments={"x-queue-type": kind}, callback=declared.set_result
@@ -87,7 +87,7 @@ class Sender(Client):
         self._confirms = Confirms()
 
     async def ask_for_confirms(self) -> None:
-        """Have the broker confirm what it has taken on."""
+        """Ask the broker to confirm messages that it has accepted."""
         selected: asyncio.Future[object] = self._loop.create_future()
         self.channel.confirm_delivery(self._confirmed, callback=selected.set_result)
         await self.guard(selected)

@@ -1,7 +1,7 @@
-"""What a device saw: how many, in which order, how late.
+"""Measures what a device received: how many messages, in which order, how late.
 
-While a run lasts payloads are only collected; they are taken apart when it is over, so that the
-check costs the device nothing that a broker could be blamed for.
+Payloads are only collected during a run and parsed when it is over, so that the check costs the
+device no time that would count against a broker.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bench.hop.payload import now, number_of, time_of
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One run at a device."""
+    """The measurements of one run at a device."""
 
     received: int
     missing: int
@@ -23,7 +23,7 @@ class Seen:
     disordered: int
     """Messages that came after a later one of the same lane."""
     last: float
-    """When the last one came, on the shared clock."""
+    """When the last message came, on the shared clock."""
     delays: list[float] = field(default_factory=list)
     """Seconds from due to received, in order of arrival."""
 
@@ -39,14 +39,15 @@ class Meter:
         self._done: asyncio.Future[None] | None = None
 
     def start(self, first: int, count: int) -> asyncio.Future[None]:
-        """Expect `count` payloads from number `first` on; the future is done when they are here."""
+        """Expect `count` payloads from number `first` on; the returned future is done when all have
+        arrived."""
         self._first, self._expected = first, count
         self._payloads, self._arrivals = [], []
         self._done = asyncio.get_running_loop().create_future()
         return self._done
 
     def take(self, payloads: Sequence[bytes]) -> None:
-        """These came in together."""
+        """Collect payloads that arrived together."""
         self._payloads.extend(payloads)
         self._arrivals.append((now(), len(payloads)))
         if len(self._payloads) >= self._expected and self._done is not None:
@@ -55,7 +56,8 @@ class Meter:
             self._done = None
 
     def seen(self, *, batch: int = 1, lanes: int = 1, delays: bool = False) -> Seen:
-        """The run so far. Order is promised within a lane; batches go to the lanes in turn."""
+        """Return the measurements so far. Order is promised within a lane; batches go to the lanes
+        in turn."""
         numbers = [number_of(payload) for payload in self._payloads]
         distinct = set(numbers)
         wanted = range(self._first, self._first + self._expected)

@@ -1,7 +1,7 @@
-"""A compact MQTT 3.1.1 client: enough to publish at quality 1 and 2 and to receive at any, fast.
+"""A compact MQTT 3.1.1 client: publishes at quality 1 and 2 and receives at any quality, fast.
 
-Packets that are handled together are answered together, in one write; a publisher keeps a window
-of unconfirmed messages full. Nothing is kept across connections.
+Packets that are handled together are answered together, in one write; a publisher keeps a window of
+unconfirmed messages full. Nothing is stored across connections.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from bench.hop.link import Link
 from bench.hop.window import Window
 
 MAX_IN_FLIGHT = 0x7FFF
-"""Packet identifiers are 16 bits; half of them in use leaves no doubt about whose turn it is."""
+"""The most messages in flight: with half of the 16-bit packet identifiers in use, old and new ones
+cannot be confused."""
 
 
 class Packet(IntEnum):
@@ -34,7 +35,7 @@ class Packet(IntEnum):
 
 
 class Refused(Exception):
-    """The broker said no, or something that this client does not understand."""
+    """The broker refused a request, or sent something that this client does not understand."""
 
 
 def remaining_length(size: int) -> bytes:
@@ -52,30 +53,30 @@ def remaining_length(size: int) -> bytes:
 
 
 def packet(first: int, body: bytes) -> bytes:
-    """A whole packet."""
+    """Encode a whole packet."""
     return bytes([first]) + remaining_length(len(body)) + body
 
 
 def text(value: str) -> bytes:
-    """A string with its length in two bytes (1.5.3)."""
+    """Encode a string with its length in two bytes (1.5.3)."""
     raw = value.encode()
     return len(raw).to_bytes(2, "big") + raw
 
 
 def connect(client: str, *, keep_alive: int = 0) -> bytes:
-    """CONNECT with a clean session and no credentials."""
+    """Encode a CONNECT with a clean session and no credentials."""
     return packet(
         Packet.CONNECT, text("MQTT") + b"\x04\x02" + keep_alive.to_bytes(2, "big") + text(client)
     )
 
 
 def subscribe(identifier: int, topic: str, *, qos: int) -> bytes:
-    """SUBSCRIBE to one topic."""
+    """Encode a SUBSCRIBE to one topic."""
     return packet(Packet.SUBSCRIBE, identifier.to_bytes(2, "big") + text(topic) + bytes([qos]))
 
 
 def publish(topic: str, payload: bytes, *, qos: int, identifier: int = 0) -> bytes:
-    """PUBLISH; the identifier counts from 1 and is left out at quality 0."""
+    """Encode a PUBLISH; the identifier counts from 1 and is left out at quality 0."""
     return packet(
         Packet.PUBLISH | qos << 1,
         text(topic) + (identifier.to_bytes(2, "big") if qos else b"") + payload,
@@ -83,18 +84,18 @@ def publish(topic: str, payload: bytes, *, qos: int, identifier: int = 0) -> byt
 
 
 def answer(kind: Packet, identifier: bytes) -> bytes:
-    """PUBACK, PUBREC, PUBREL or PUBCOMP."""
+    """Encode a PUBACK, PUBREC, PUBREL or PUBCOMP."""
     return bytes((kind, 2)) + identifier
 
 
 class Parser:
-    """Bytes in, packets out."""
+    """Splits received bytes into packets."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     def feed(self, data: bytes) -> Iterator[tuple[int, bytes]]:
-        """The packets that are complete: first byte and body."""
+        """Yield the first byte and the body of each packet that is complete."""
         if self._rest:
             data = self._rest + data
         at, end = 0, len(data)
@@ -122,7 +123,7 @@ class Parser:
 
 
 class Client(Link):
-    """What publishers and devices have in common: a connection that was accepted."""
+    """A connection that the broker has accepted, the base of publishers and devices."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -131,7 +132,7 @@ class Client(Link):
         self._pending: asyncio.Future[tuple[int, bytes]] = self._loop.create_future()
 
     async def open(self) -> None:
-        """Say CONNECT and wait for the answer."""
+        """Send CONNECT and wait for the answer."""
         await self._ask(connect(self._name), Packet.CONNACK)
 
     async def subscribe(self, topic: str, *, qos: int) -> None:
@@ -155,7 +156,7 @@ class Client(Link):
 
 
 class Receiver(Client):
-    """A device: hands over payloads and confirms them as their quality of service asks for."""
+    """A device: passes on payloads and confirms them as their quality of service requires."""
 
     def __init__(self, name: str, take: Callable[[list[bytes]], None]) -> None:
         super().__init__(name)

@@ -1,8 +1,8 @@
-"""An open loop: messages leave when they are due, whatever became of the ones before.
+"""Sends in an open loop: messages leave when they are due, whether or not earlier ones arrived.
 
-A payload carries the time at which it was due, not the time at which its publisher got round to
-it, so that a publisher that is held up does not hide the delay. Event loops wake to the
-millisecond; a thread that sleeps is exact to some 60 µs.
+A payload carries the time at which it was due, not the time at which its publisher sent it, so that
+a publisher that is held up does not hide the delay. Event loops wake to the millisecond; a thread
+that sleeps is exact to some 60 µs.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from collections.abc import Callable
 from bench.hop.payload import now, stamp
 
 LEAD = 0.05
-"""Seconds before the first message is due: everyone is in place by then."""
+"""Seconds before the first message is due, in which all processes get ready."""
 
 
 async def paced(
     send: Callable[[bytes], None], *, first: int, count: int, rate: float
 ) -> list[float]:
-    """Send `count` messages at a constant rate; returns how late each left, in seconds."""
+    """Send `count` messages at a constant rate; return how late each left, in seconds."""
     loop = asyncio.get_running_loop()
     late: list[float] = []
     finished = loop.create_future()

@@ -1,4 +1,4 @@
-"""A publisher and a device of one system, as processes, and what they do together."""
+"""A publisher and a device of one system, as processes, and the runs that they do together."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from bench.hop.processes import ROOT, Child, Failed, cpu_seconds
 from bench.hop.systems import System
 
 SETTLE = 0.25
-"""Seconds after a run in which a broker may finish what it put off; they count as its CPU time."""
+"""Seconds after a run in which a broker may finish delayed work; they count as its CPU time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one run took."""
+    """The measurements of one run."""
 
     count: int
     seconds: float
-    """From the first message leaving its publisher to the last reaching its device."""
+    """Seconds from the first message leaving its publisher to the last reaching its device."""
     confirmed: float
-    """From the first message leaving its publisher to the last confirmation."""
+    """Seconds from the first message leaving its publisher to the last confirmation."""
     broker_cpu: float
     publisher_cpu: float
     device_cpu: float
@@ -34,7 +34,7 @@ class Run:
 
     @property
     def rate(self) -> float:
-        """Delivered messages a second."""
+        """Return the delivered messages per second."""
         return self.count / self.seconds
 
 
@@ -48,7 +48,7 @@ class Pair:
         self._next = 0
 
     def run(self, count: int, *, rate: float = 0.0) -> Run:
-        """Send messages and wait until they are there; each must come once, and in order."""
+        """Send messages and wait until they have arrived; each must come once, and in order."""
         system, first = self.system, self._next
         self._next += count
         batch, lanes = (1, count) if rate and system.ours else (system.batch, system.lanes)
@@ -100,8 +100,8 @@ def paired(
     port: int | None = None,
     checkout: Path = ROOT,
 ) -> Iterator[Pair]:
-    """A publisher and a device that have this topic, queue or mailbox to themselves; the device
-    is that of a checkout."""
+    """Start a publisher and a device with a topic, queue or mailbox of their own; the device uses
+    the sources of `checkout`."""
     log = directory / f"{system.key}-{name}.log"
     device_job = system.device(name, system.broker.port if port is None else port)
     device = Child("bench.hop.device", device_job, log=log, checkout=checkout)

@@ -1,4 +1,4 @@
-"""What is sent: 256 printable bytes that say when they left and which message they are.
+"""The payload that is sent: 256 printable bytes with the number of the message and when it was due.
 
 Printable, because the C client of Mosquitto reads lines and our batches are lines of JSON. All
 processes share one machine and therefore one monotonic clock.
@@ -24,15 +24,15 @@ def stamp(number: int, at: float = 0.0) -> bytes:
 
 
 def number_of(payload: bytes) -> int:
-    """Which message this is."""
+    """Return the number of the message in a payload."""
     return int(payload[16:32], 16)
 
 
 def time_of(payload: bytes) -> float:
-    """When it was due to leave, in seconds of the monotonic clock."""
+    """Return when a payload was due to leave, in seconds of the monotonic clock."""
     return int(payload[:16], 16) / 1e6
 
 
 def now() -> float:
-    """The clock that all processes of a run share."""
+    """Return the seconds of the clock that all processes of a run share."""
     return time.monotonic()

@@ -1,8 +1,8 @@
-"""The brokers that we are measured against, each in a directory and on a port of its own.
+"""The brokers that lasthop is compared with, each in a directory and on a port of its own.
 
-Packages of Debian, never the instance that the package may have started. They get the settings
-that make them fastest for this load without giving up what the row of the table promises; the
-settings are part of the report.
+They come from Debian's packages, but the instance that a package may have started is never used.
+They get the settings that make them fastest for this load without giving up what the row of the
+table promises; the settings are part of the report.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from subprocess import run
 from bench.hop.processes import end, free_port, spawn, wait_for_port
 
 RABBITMQ = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
-"""Not the wrapper in /usr/sbin, which insists on the machine's own instance."""
+"""The server itself, not the wrapper in /usr/sbin, which insists on the machine's own instance."""
 
 MOSQUITTO_SETTINGS = {
     "persistence": "false",
@@ -41,7 +41,7 @@ RABBITMQ_SETTINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """A running peer."""
+    """A running broker of another system."""
 
     name: str
     version: str
@@ -50,7 +50,7 @@ class Broker:
 
 
 def missing() -> list[str]:
-    """The Debian packages that would have to be installed first."""
+    """Return the Debian packages that must be installed first."""
     absent = []
     if mosquitto_program() is None:
         absent.append("mosquitto")
@@ -62,13 +62,13 @@ def missing() -> list[str]:
 
 
 def mosquitto_program() -> str | None:
-    """Debian puts it where only root looks."""
+    """Return Mosquitto's path, also where only root's PATH has it; None if it is not installed."""
     return shutil.which("mosquitto", path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")
 
 
 @contextmanager
 def mosquitto(directory: Path) -> Iterator[Broker]:
-    """Mosquitto with nothing durable, and no limit to what is in flight."""
+    """Run Mosquitto without persistence, and without a limit of messages in flight."""
     program = mosquitto_program()
     assert program is not None
     directory.mkdir(parents=True)
@@ -88,7 +88,7 @@ def mosquitto(directory: Path) -> Iterator[Broker]:
 
 @contextmanager
 def rabbitmq(directory: Path) -> Iterator[Broker]:
-    """RabbitMQ with its own port mapper, which would otherwise outlive it as a daemon."""
+    """Run RabbitMQ with its own port mapper, which would otherwise stay as a daemon."""
     directory.mkdir(parents=True)
     port, mapper_port = free_port(), free_port()
     (directory / "plugins").write_text("[].\n")

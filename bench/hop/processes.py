@@ -1,4 +1,4 @@
-"""Processes of a run: started here, measured through /proc, and ended by their own id."""
+"""Starts the processes of a run, measures them through /proc, and ends them by their own id."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 
 ROOT = Path(__file__).resolve().parents[2]
-"""The checkout whose `bench` and `lasthop` the processes that are started find."""
+"""The checkout from which started processes import `bench` and `lasthop`."""
 
 Said = TypeVar("Said", bound=msgspec.Struct)
 
@@ -24,7 +24,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def sources(checkout: Path) -> str:
-    """Where Python finds the packages of a checkout."""
+    """Return the PYTHONPATH for the packages of a checkout."""
     return f"{checkout / 'src'}{os.pathsep}{checkout / 'packages/xml/src'}"
 
 
@@ -33,19 +33,20 @@ class Failed(Exception):
 
 
 def heed_termination() -> None:
-    """Let SIGTERM end this process as an exception does, so that what it started is ended too."""
+    """Let SIGTERM end this process with an exception, so that the processes it started are ended
+    too."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
 
 
 def free_port() -> int:
-    """A port that nobody listens on, for brokers that cannot choose one themselves."""
+    """Return a port that is not in use, for brokers that cannot choose one themselves."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port: int = server.getsockname()[1]
         return port
 
 
 def wait_for_port(port: int, process: subprocess.Popen[bytes], *, seconds: float = 120) -> None:
-    """Return when somebody listens there."""
+    """Wait until a process listens on a port."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if process.poll() is not None:
@@ -60,7 +61,7 @@ def wait_for_port(port: int, process: subprocess.Popen[bytes], *, seconds: float
 
 
 def tree(pid: int) -> list[int]:
-    """A process and all its descendants."""
+    """Return the ids of a process and all its descendants."""
     children: dict[int, list[int]] = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit():
@@ -77,7 +78,7 @@ def tree(pid: int) -> list[int]:
 
 
 def cpu_seconds(pid: int) -> float:
-    """User and system time of a process tree so far."""
+    """Return the user and system time of a process tree so far."""
     total = 0
     for member in tree(pid):
         try:
@@ -89,7 +90,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def memory(pid: int) -> int:
-    """Bytes of memory that a process tree has for itself: anonymous pages, each counted once.
+    """Return the bytes of private memory of a process tree: anonymous pages, each counted once.
 
     Pages of files (libraries, databases) belong to the system, and how much of them is shared
     changes with whatever else is running.
@@ -120,7 +121,7 @@ def end(process: subprocess.Popen[Any], *, sign: int = signal.SIGTERM) -> None:
 def spawn(
     command: Sequence[str], *, log: Path, environment: Mapping[str, str] | None = None
 ) -> subprocess.Popen[bytes]:
-    """Start a broker in a group of its own; what it says goes to a file."""
+    """Start a broker in a process group of its own; its output goes to a file."""
     with log.open("ab") as out:
         return subprocess.Popen(
             command,
@@ -133,7 +134,7 @@ def spawn(
 
 
 class Child:
-    """A Python process of ours that is told what to do, and answers, in lines of JSON."""
+    """A Python process of the benchmark that gets orders and answers in lines of JSON."""
 
     def __init__(
         self, module: str, job: msgspec.Struct, *, log: Path, checkout: Path = ROOT
@@ -154,19 +155,19 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """Of the process."""
+        """Return the id of the process."""
         return self.process.pid
 
     def tell(self, order: msgspec.Struct) -> None:
-        """Give an order."""
+        """Send an order to the process."""
         assert self.process.stdin is not None
         self.process.stdin.write(msgspec.json.encode(order) + b"\n")
 
     def hear(
         self, kind: type[Said], *, seconds: float = 60, while_running: Child | None = None
     ) -> Said:
-        """The next thing that it says; there is no point in waiting when another one that it
-        depends on has ended."""
+        """Return the next answer of the process; fail at once if the process `while_running`, on
+        which it depends, has ended."""
         assert self.process.stdout is not None
         deadline = time.monotonic() + seconds
         while b"\n" not in self._buffer:
@@ -183,12 +184,12 @@ class Child:
         return msgspec.json.decode(line, type=kind)
 
     def check(self) -> None:
-        """Raise if it has ended."""
+        """Raise if the process has ended."""
         if self.process.poll() is not None:
             raise Failed(f"{self._name} ended: {self._last_words()}")
 
     def end(self) -> None:
-        """Let it go by closing its input, or end it when it does not go."""
+        """Close the input of the process, which ends it; kill it if it does not end."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.close()

@@ -27,7 +27,7 @@ async def main(parent: Conversation) -> None:
 
 
 async def publish(publisher: Publisher, order: Publish) -> Published:
-    """Carry out one order."""
+    """Carry out one order to publish."""
     cpu, started = own_cpu(), now()
     late: list[float] = []
     if order.rate:

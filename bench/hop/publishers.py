@@ -1,4 +1,4 @@
-"""The publishing side of every system, behind one shape."""
+"""The publishing side of every system, with one interface."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ class Publisher(Protocol):
     """Sends payloads to the one device of its system."""
 
     async def prepare(self, payloads: Sequence[bytes]) -> None:
-        """Make everything ready that need not be part of the measurement."""
+        """Prepare everything that need not be part of the measurement."""
         ...
 
     async def blast(self) -> None:
-        """Send what was prepared as fast as it is taken; returns when all is confirmed."""
+        """Send the prepared messages as fast as they are accepted; return when all are
+        confirmed."""
         ...
 
     def send(self, payload: bytes) -> None:
@@ -29,12 +30,12 @@ class Publisher(Protocol):
         ...
 
     async def settled(self) -> None:
-        """Wait until all that was sent is confirmed."""
+        """Wait until all sent messages are confirmed."""
         ...
 
 
 class Windowed:
-    """Publishers of MQTT and AMQP: one connection, a window of unconfirmed messages."""
+    """A publisher of MQTT or AMQP: one connection, a window of unconfirmed messages."""
 
     def __init__(self, window: Window) -> None:
         self._window = window
@@ -54,7 +55,8 @@ class Windowed:
 
 
 class Posting:
-    """Our publisher: batches of NDJSON when there is much to send, single POSTs otherwise."""
+    """A publisher to lasthop: batches of NDJSON when there is much to send, single POSTs
+    otherwise."""
 
     def __init__(self, job: HttpPublisher) -> None:
         self._job = job
@@ -69,7 +71,7 @@ class Posting:
         self._answers: set[asyncio.Future[None]] = set()
 
     async def dial(self) -> None:
-        """Connect, as far as that is necessary."""
+        """Open the connections that are not open."""
         await self._lines.fill(self._job.port)
         await self._single.fill(self._job.port)
 
@@ -99,7 +101,7 @@ class Posting:
 
 
 async def connect(job: PublisherJob) -> Publisher:
-    """A publisher that is ready to go."""
+    """Connect a publisher that is ready to send."""
     match job:
         case MqttPublisher():
             client = mqtt.Sender(

@@ -1,7 +1,7 @@
 """The process that counts bytes: `python -m bench.hop.relay JOB`.
 
-It passes on what a device and its broker say, and knows how much it was. TCP and IP headers are
-not counted: how many there are depends on how the kernel happened to cut the stream.
+It forwards what a device and its broker send, and counts the bytes. TCP and IP headers are not
+counted: their number depends on how the kernel happened to cut the stream.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bench.hop.jobs import Count, Counted, Listening, Relay
 
 
 class Counter:
-    """Bytes that passed, by direction."""
+    """Bytes that were forwarded, by direction."""
 
     def __init__(self) -> None:
         self.to_device = 0
@@ -25,7 +25,7 @@ class Counter:
 
 
 class Upstream(asyncio.Protocol):
-    """The end towards the broker."""
+    """The connection to the broker."""
 
     def __init__(self, device: asyncio.Transport, counter: Counter) -> None:
         self._device = device
@@ -40,7 +40,7 @@ class Upstream(asyncio.Protocol):
 
 
 class Downstream(asyncio.Protocol):
-    """The end towards the device."""
+    """The connection to the device."""
 
     def __init__(self, port: int, counter: Counter) -> None:
         self._port = port
@@ -72,7 +72,7 @@ class Downstream(asyncio.Protocol):
 
 
 async def main(parent: Conversation) -> None:
-    """Relay and tell the count until nobody asks any more."""
+    """Forward bytes, and report the count until no more orders come."""
     job = msgspec.json.decode(sys.argv[1], type=Relay)
     counter = Counter()
     loop = asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""Prints a report for people: what each system did, ratios, and how the goals fared."""
+"""Prints a report for people: the results of each system, ratios, and which goals were reached."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ OURS = "lasthop"
 """The row that goals and ratios are about: durable on both ends."""
 
 ALIKE = "lasthop-memory"
-"""The row that promises of the broker and of the device what RabbitMQ does: durable at the broker,
-nothing kept on the device."""
+"""The row with the same promises as RabbitMQ's: durable at the broker, nothing stored on the
+device."""
 
 RABBITMQ = tuple(
     f"rabbitmq-{kind}{client}" for client in ("", "-pika") for kind in ("classic", "quorum")
 )
 
 OVERHEAD_GOAL = 8.0
-"""Bytes of protocol for a message of 256 bytes over TCP, acknowledgement included."""
+"""The most bytes of protocol for a message of 256 bytes over TCP, acknowledgement included."""
 
 QOS2_GOAL = 1.5
-"""Times the exactly-once messages a second of Mosquitto at quality 2."""
+"""The goal for exactly-once messages per second, as a multiple of Mosquitto's at quality 2."""
 
 Metric: TypeAlias = Callable[[Row], float | None]
 
 
 def show(report: Report, console: Console) -> None:
-    """Print everything."""
+    """Print the report for people."""
     console.print(
         f"{report.payload}-byte payloads, {report.cores} cores, Python {report.python}, "
         f"Linux {report.kernel}, load {report.load_before:.1f} before and "
@@ -46,7 +46,8 @@ def show(report: Report, console: Console) -> None:
 
 
 def throughput(report: Report) -> Table:
-    """Delivered messages a second and CPU a message; single POSTs stand apart."""
+    """Return the table of delivered messages per second and CPU a message; single POSTs stand
+    apart."""
     table = Table(title="Delivered messages a second, batched or pipelined", title_justify="left")
     table.add_column("system")
     table.add_column("promise")
@@ -68,7 +69,7 @@ def throughput(report: Report) -> Table:
 
 
 def latency(report: Report) -> Table:
-    """Publisher to device at the same rate for all."""
+    """Return the table of latencies from publisher to device, at the same rate for all systems."""
     table = Table(title="Publisher to device at a constant rate, µs", title_justify="left")
     table.add_column("system")
     rates = sorted({entry.rate for row in report.rows for entry in row.latency})
@@ -90,7 +91,7 @@ def latency(report: Report) -> Table:
 
 
 def frugality(report: Report) -> Table:
-    """Bytes on the wire and memory."""
+    """Return the table of bytes on the wire and memory."""
     table = Table(title="Between broker and device, acks included", title_justify="left")
     table.add_column("system")
     for heading in (
@@ -113,7 +114,7 @@ def frugality(report: Report) -> Table:
 
 
 def ratios(report: Report) -> Table:
-    """Every row of ours against every peer."""
+    """Return the table of ratios: every row of lasthop against every other system."""
     table = Table(title="Ratios: ours / peer", title_justify="left")
     peers = [row for row in report.rows if not row.ours]
     table.add_column("metric")
@@ -130,7 +131,7 @@ def ratios(report: Report) -> Table:
 
 
 def settings(report: Report) -> Table:
-    """How everyone was set up."""
+    """Return the table of the systems' settings."""
     table = Table(title="Settings", title_justify="left")
     for heading in ("system", "version", "settings"):
         table.add_column(heading)
@@ -140,14 +141,14 @@ def settings(report: Report) -> Table:
 
 
 def failures(report: Report) -> Iterator[str]:
-    """Systems that did not do what they were asked for."""
+    """Yield a line for each system that failed."""
     for row in report.rows:
         if row.failure:
             yield f"FAILED  {row.label}: {row.failure}"
 
 
 def goals(report: Report) -> Iterator[str]:
-    """What we set out to reach, and whether we did."""
+    """Yield a line for each goal, and whether it was reached."""
     us = report.row(OURS)
     if us is None:
         return
@@ -182,7 +183,7 @@ def _compared(mine: Row, other: Row, factor: float, what: str) -> Iterator[str]:
 
 
 def caveats(report: Report) -> Iterator[str]:
-    """What a reader has to know."""
+    """Yield what a reader must know about the figures."""
     late = [entry.late_p99 for row in report.rows for entry in row.latency]
     if late and max(late) > 1000:
         yield (

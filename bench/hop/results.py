@@ -1,4 +1,4 @@
-"""What was measured, in a form that can be printed or written as JSON."""
+"""The results of a comparison, in a form that can be printed or written as JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bench.hop.systems import System
 
 
 class Spread(msgspec.Struct, frozen=True):
-    """The median of some rounds, and how far they lay apart."""
+    """The median of some rounds, with the lowest and the highest."""
 
     median: float
     lowest: float
@@ -39,17 +39,18 @@ class Spread(msgspec.Struct, frozen=True):
 
 
 class Latency(msgspec.Struct, frozen=True):
-    """Publisher to device at a constant rate, in microseconds."""
+    """Latency from publisher to device at a constant rate, in microseconds."""
 
     rate: float
     median: Spread
     p99: Spread
     late_p99: float
-    """How late the publisher itself was: high means that the machine was busy with other things."""
+    """How late the publisher itself was: a high value means that the machine was busy with other
+    work."""
 
     @classmethod
     def of(cls, rate: float, runs: Sequence[Run]) -> Latency:
-        """From runs at that rate."""
+        """Summarise runs at one rate."""
         return cls(
             rate=rate,
             median=Spread.of([median(run.delays) * 1e6 for run in runs]),
@@ -62,13 +63,13 @@ class Wire(msgspec.Struct, frozen=True):
     """Bytes of protocol for a delivered message, acknowledgements included."""
 
     alone: float
-    """Twenty messages a second: each travels by itself."""
+    """Bytes a message at twenty messages per second, when each travels by itself."""
     bulk: float
-    """As fast as they come."""
+    """Bytes a message when they are sent as fast as they are accepted."""
 
 
 class Row(msgspec.Struct):
-    """Everything about one system."""
+    """All results of one system."""
 
     key: str
     label: str
@@ -78,20 +79,20 @@ class Row(msgspec.Struct):
     ours: bool
     throughput: Spread | None = None
     broker_cpu: Spread | None = None
-    """Microseconds a message, in the gateway or broker."""
+    """Microseconds of CPU a message, in the gateway or broker."""
     clients_cpu: Spread | None = None
-    """The same in publisher and device together."""
+    """Microseconds of CPU a message, in publisher and device together."""
     latency: list[Latency] = []
     wire: Wire | None = None
     idle_bytes: float | None = None
     c_clients: list[float] = []
-    """Messages a second with the broker's own clients, if it has any."""
+    """Messages per second with the broker's own clients; empty if there are none."""
     clients: str = "Python"
     failure: str = ""
 
     @classmethod
     def of(cls, system: System) -> Row:
-        """An empty row."""
+        """Return a row without results for a system."""
         return cls(
             key=system.key,
             label=system.label,
@@ -102,7 +103,8 @@ class Row(msgspec.Struct):
         )
 
     def add_throughput(self, runs: Sequence[Run]) -> None:
-        """Take the better of our clients and the broker's own."""
+        """Add the throughput of some rounds: that of our clients, or of the broker's own if it is
+        better."""
         self.throughput = Spread.of([run.rate for run in runs])
         self.broker_cpu = Spread.of([run.broker_cpu / run.count * 1e6 for run in runs])
         self.clients_cpu = Spread.of(
@@ -114,7 +116,7 @@ class Row(msgspec.Struct):
 
 
 class Report(msgspec.Struct):
-    """A run."""
+    """All results of one comparison."""
 
     rows: list[Row]
     payload: int
@@ -126,7 +128,7 @@ class Report(msgspec.Struct):
 
     @classmethod
     def of(cls, rows: list[Row], *, load_before: float, load_after: float) -> Report:
-        """With what the machine was like."""
+        """Return a report of the rows, with the properties of the machine."""
         return cls(
             rows=rows,
             payload=SIZE,
@@ -138,7 +140,7 @@ class Report(msgspec.Struct):
         )
 
     def row(self, key: str) -> Row | None:
-        """By its key, unless it failed."""
+        """Return the row with a key, or None if there is none or its system failed."""
         return next((row for row in self.rows if row.key == key and not row.failure), None)
 
 

@@ -1,4 +1,4 @@
-"""Who is compared: what each promises, how it is set up, who publishes and who receives."""
+"""The systems that are compared: their promises, their settings, their publishers and devices."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ AMQP_PREFETCH = 2000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class System:
-    """One row of the tables."""
+    """A system in one setting: one row of the tables."""
 
     key: str
     label: str
@@ -33,20 +33,21 @@ class System:
     settings: str
     broker: Broker
     publisher: Callable[[str], PublisherJob]
-    """The job of a publisher to the device of that name."""
+    """Returns the job of a publisher to the device of a name."""
     device: Callable[[str, int], DeviceJob]
-    """The job of the device of that name, at a port."""
+    """Returns the job of the device of a name, at a port."""
     window: int
     """Unconfirmed messages, or requests, of a publisher."""
     batch: int = 1
     lanes: int = 1
-    """How a publisher spreads its messages; order is promised within a lane."""
+    """The number of lanes over which a publisher spreads its messages; order is promised within a
+    lane."""
     ours: bool = False
     throughput_only: bool = False
 
 
 def mosquitto(broker: Broker, *, qos: int) -> System:
-    """Mosquitto at quality of service 1 or 2."""
+    """Return the row of Mosquitto at quality of service 1 or 2."""
     window = QOS1_WINDOW if qos == 1 else QOS2_WINDOW
     return System(
         key=f"qos{qos}",
@@ -63,8 +64,9 @@ def mosquitto(broker: Broker, *, qos: int) -> System:
 
 
 def rabbitmq(broker: Broker, *, kind: str, library: bool = False) -> System:
-    """RabbitMQ with a durable queue, persistent messages, confirms and manual acks; with clients
-    that are made for this benchmark, or with those that an application has."""
+    """Return the row of RabbitMQ with a durable queue, persistent messages, confirms and manual
+    acks; with clients that are made for this benchmark, or with the library that applications
+    use."""
     suffix = "-pika" if library else ""
     return System(
         key=f"rabbitmq-{kind}{suffix}",

@@ -12,10 +12,10 @@ from bench.hop.link import Guard
 
 
 class Window:
-    """What has been sent over a link and not been confirmed yet."""
+    """The messages that were sent over a link and are not confirmed yet."""
 
     def __init__(self, link: Guard, *, size: int, put: Callable[[Sequence[bytes]], None]) -> None:
-        """`put` hands payloads to the link."""
+        """Open a window of `size` messages; `put` passes payloads to the link."""
         self._link = link
         self._size = size
         self._put = put
@@ -31,19 +31,19 @@ class Window:
         self.sent += 1
 
     async def send_all(self, payloads: Sequence[bytes]) -> None:
-        """Publish these, keeping the window full; returns when all are confirmed."""
+        """Publish payloads, keeping the window full; return when all are confirmed."""
         self._queue, self._next = payloads, 0
         self._fill()
         await self.settled()
 
     async def settled(self) -> None:
-        """Wait until everything that was sent, and waits to be sent, is confirmed."""
+        """Wait until every message, sent or waiting, is confirmed."""
         while self.confirmed < self.sent or self._next < len(self._queue):
             self._settled = asyncio.get_running_loop().create_future()
             await self._link.guard(self._settled)
 
     def confirm(self, count: int) -> None:
-        """The first `count` of all messages are confirmed."""
+        """Note that the first `count` of all messages are confirmed."""
         self.confirmed = count
         if self._next < len(self._queue):
             self._fill()

@@ -1,1 +1,1 @@
-"""The last hop's rehearsal beside the same model written plainly on SimPy."""
+"""The last-hop simulator compared with the same model written plainly on SimPy."""

@@ -1,7 +1,8 @@
-"""What `lasthop bench last-hop` runs: virtual years a second, ours beside SimPy, in one run.
+"""Runs `lasthop bench last-hop`: virtual years per second of our simulator and of SimPy, in one
+run.
 
-Ours is the engine that the gateway runs. Both live through the same random events, twice (on-line
-and with a policy), and have to agree on what is wasted and lost.
+Ours uses the engine that the gateway runs. Both process the same random events, twice (on-line and
+with a policy), and must agree on what is wasted and lost.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ WORLDS = {
     "expiration (figure 6)": replace(HARDEST, policy="expiration", expiration_threshold=8),
 }
 AGREE = 0.005
-"""How far waste and loss may lie apart: the models take what happens at once in another order."""
+"""How far waste and loss may differ: the models order simultaneous events differently."""
 
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Virtual years a second on one core, in one world: the median of the rounds."""
+    """Virtual years per second on one core, in one world: the median of the rounds."""
 
     world: str
     lasthop: float
@@ -46,7 +47,7 @@ class Speed:
 
 
 def run(*, years: float = 1.0, rounds: int = 5, as_json: bool = False) -> int:
-    """Measure and print; returns the exit status."""
+    """Measure and print; return the exit status."""
     try:
         speeds = [measure(name, world, years, rounds) for name, world in WORLDS.items()]
     except Disagreement as error:
@@ -67,7 +68,7 @@ def run(*, years: float = 1.0, rounds: int = 5, as_json: bool = False) -> int:
 
 
 class Disagreement(Exception):
-    """The two did not simulate the same thing."""
+    """The two simulators did not simulate the same thing."""
 
 
 def compiled() -> bool:
@@ -76,7 +77,7 @@ def compiled() -> bool:
 
 
 def measure(name: str, world: Parameters, years: float, rounds: int) -> Speed:
-    """Both in turn, with the collector off for both."""
+    """Measure both simulators in turn, with the garbage collector off for both."""
     our_speeds, their_speeds, ratios = [], [], []
     ours_was = None
     for seed in range(rounds):
@@ -129,7 +130,7 @@ def plain(parameters: Parameters) -> LastHopOutcome:
 
 
 def show(speeds: list[Speed], console: Console) -> None:
-    """For people."""
+    """Print the speeds for people."""
     build = "the compiled build" if compiled() else "pure Python"
     table = Table(
         title=f"Virtual years a second on one core ({build}, {platform.python_version()})"

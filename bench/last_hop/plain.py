@@ -1,7 +1,8 @@
 """The last-hop paper's model as one would write it on SimPy for the paper alone.
 
-Three processes, heaps for what waits, and two policies with one fixed number each: at most so many
-on the device, or nothing that expires sooner than that. Events that expire have a timeout each.
+It has three processes, heaps for waiting events, and two policies with one fixed number each: at
+most so many events on the device, or no event that expires sooner than that. Events that expire
+have a timeout each.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Process = Generator[simpy.Event, Any, None]
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What happens, a list for every process."""
+    """The random events of a run, in a list for every process."""
 
     arrivals: list[tuple[int, float, int, int | None]]
     links: list[int]
@@ -29,7 +30,7 @@ class World:
 
     @classmethod
     def of(cls, trace: Trace) -> World:
-        """The same random events as ours."""
+        """Return the same random events as those of our simulator."""
         times: dict[int, list[int]] = {ARRIVAL: [], LINK: [], LOOK: []}
         for moment in trace.moments:
             times[moment & KIND].append(moment >> KIND_BITS)

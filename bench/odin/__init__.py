@@ -1,1 +1,1 @@
-"""The experiments of the Odin paper's evaluation, ours beside emulated push services."""
+"""The experiments of the Odin paper's evaluation: lasthop compared with emulated push services."""

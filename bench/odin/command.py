@@ -1,9 +1,9 @@
-"""What `lasthop bench odin` runs: reliability, latency, bytes and energy on virtual time; load over
-real sockets.
+"""Runs `lasthop bench odin`: reliability, latency, bytes and energy on virtual time; load over real
+sockets.
 
-Ours is the real gateway, session and device, over rehearsed links. The other services are emulated
-by what is known of their policies (`lasthop.simulation.odin.services`); on virtual time nobody is
-faster for having a better machine. Load is measured in processes on this machine.
+Ours is the real gateway, session and device, over simulated links. The other services are emulated
+by what is known of their policies (`lasthop.simulation.odin.services`); on virtual time no service
+is faster for having a better machine. Load is measured in processes on this machine.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ from lasthop.simulation.odin.setting import BREAKS, ServiceNotes, Setting
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Over real sockets: 256-byte messages to one device, each confirmed."""
+    """The result of a load test over real sockets: 256-byte messages to one device, each
+    confirmed."""
 
     system: str
     messages_per_second: float
@@ -42,7 +43,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything that was measured."""
+    """All results of the experiments."""
 
     reliability: list[ServiceNotes]
     energy: list[Energy]
@@ -58,7 +59,7 @@ def run(
     day: Micros = DAY,
     say: Callable[[str], None] = lambda line: None,
 ) -> int:
-    """Measure, print and draw; returns the exit status."""
+    """Measure, print and draw; return the exit status."""
     say("two hours over WiFi and 3G, with and without breaks")
     noted = list(reliability())
     say("24 hours for the energy")
@@ -81,7 +82,7 @@ def ours_is(row: ServiceNotes) -> bool:
 
 
 def reliability() -> Iterator[ServiceNotes]:
-    """Everyone in the four experiments of two hours."""
+    """Yield the results of every service in the four experiments of two hours."""
     for bearer in BEARERS:
         for breaks in ((), BREAKS):
             setting = Setting(breaks=breaks)
@@ -91,7 +92,7 @@ def reliability() -> Iterator[ServiceNotes]:
 
 
 def loads(messages: int) -> Iterator[Load]:
-    """How many messages a second one device can be sent, on this machine."""
+    """Yield how many messages per second one device can be sent, on this machine."""
     with (
         tempfile.TemporaryDirectory(prefix="lasthop-odin-") as place,
         ExitStack() as stack,
@@ -111,7 +112,7 @@ def loads(messages: int) -> Iterator[Load]:
 
 
 def draw(report: Report, out: Path) -> list[Path]:
-    """PNG files and a page with all of it."""
+    """Write PNG files and a page with all results; return the files."""
     out.mkdir(parents=True, exist_ok=True)
     files: list[Path] = []
     if can_draw():
@@ -122,7 +123,7 @@ def draw(report: Report, out: Path) -> list[Path]:
 
 
 def show(report: Report, console: Console) -> None:
-    """For people."""
+    """Print the report for people."""
     table = Table(title="Two hours, 3 messages of 256 bytes a minute")
     table.add_column("service")
     table.add_column("link")

@@ -1,4 +1,4 @@
-"""The measurements as pictures and as one page that needs nothing beside it."""
+"""Draws the results as pictures, and writes them to one self-contained page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def can_draw() -> bool:
 
 
 def write_png(report: Report, out: Path) -> list[Path]:
-    """Four pictures: loss, latency, bytes, energy."""
+    """Draw four pictures: loss, latency, bytes, energy."""
     rows = report.reliability
     services = list(dict.fromkeys(row.service for row in rows))
     bearers = list(dict.fromkeys(row.bearer for row in rows))
@@ -72,7 +72,7 @@ STYLE = "body{font-family:sans-serif;max-width:60em;margin:auto}td,th{padding:.2
 
 
 def write_html(report: Report, pictures: Sequence[Path], path: Path) -> None:
-    """Tables and pictures on one page."""
+    """Write tables and pictures to one page."""
     parts = [
         "<!doctype html><html lang='en'><meta charset='utf-8'><title>Odin's experiments</title>",
         f"<style>{STYLE}</style><h1>Odin's experiments</h1>",

@@ -1,1 +1,2 @@
-"""The Push Proxy Gateway against Kannel's: the same pushes, from POST to datagram, in one run."""
+"""The Push Proxy Gateway compared with Kannel's: the same pushes, from POST to datagram, in one
+run."""

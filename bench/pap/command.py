@@ -1,4 +1,4 @@
-"""What `lasthop bench pap` runs: ours and Kannel's in turn, and the encoder of binary XML."""
+"""Runs `lasthop bench pap`: our gateway and Kannel's in turn, and the encoder of binary XML."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from lasthop.wire.wbxml.xml_reader import read_xml
 PUSH_PORT = 2948
 CLIENTS = 64
 GRACE = 5.0
-"""Seconds after the last answer in which a datagram may still come; the rest is called lost."""
+"""Seconds after the last answer in which a datagram may still arrive; later ones count as lost."""
 
 WARM_UP = 1000
-"""Pushes before the first round, so that nobody is measured while loading code."""
+"""Pushes before the first round, so that no gateway is measured while it loads code."""
 
 
 class System(msgspec.Struct, frozen=True):
@@ -59,7 +59,7 @@ def run(
     directory: Path | None,
     as_json: bool,
 ) -> int:
-    """Measure and print; returns the exit status."""
+    """Measure and print; return the exit status."""
     heed_termination()
     if "kannel" in only and not installed():
         sys.stderr.write("lasthop bench: not installed: kannel (apt-get install kannel)\n")
@@ -95,7 +95,7 @@ def measure(
     connections: int,
     only: Sequence[str],
 ) -> Report:
-    """Everyone in turn, round by round, on the same pushes."""
+    """Measure every gateway in turn, round by round, on the same pushes."""
     hosts = [f"127.77.{n // 250}.{n % 250 + 1}" for n in range(CLIENTS)]
     cores = sorted(os.sched_getaffinity(0))
     one_core = len(cores) > 1 and shutil.which("taskset") is not None
@@ -146,13 +146,13 @@ def _ours(data: Path, hosts: list[str], pinned: list[str]) -> Iterator[System]:
 
 
 def _pin(pid: int, core: int) -> None:
-    """All threads that there are; those to come inherit it."""
+    """Pin all threads of a process to a core; later threads inherit it."""
     for task in os.listdir(f"/proc/{pid}/task"):
         os.sched_setaffinity(int(task), {core})
 
 
 def _register(port: int, hosts: list[str]) -> None:
-    """Clients that are reached by datagrams at their push port."""
+    """Register the clients that are reached by datagrams at their push port."""
     with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as http:
         for number, host in enumerate(hosts):
             device = {
@@ -171,7 +171,7 @@ def _kannel(directory: Path, pinned: list[str]) -> Iterator[System]:
 
 
 class _Bench:
-    """An initiator in front of one gateway, and the clients behind it."""
+    """A push initiator in front of one gateway, and the clients behind it."""
 
     def __init__(self, system: System, clients: Child, hosts: list[str], child: Child) -> None:
         self.system = system
@@ -196,11 +196,11 @@ class _Bench:
 
     @property
     def pid(self) -> int:
-        """Of the initiator."""
+        """Return the process id of the initiator."""
         return self._child.pid
 
     def throughput(self, count: int) -> Run:
-        """As fast as pushes are taken."""
+        """Measure the throughput: submit pushes as fast as they are accepted."""
         before = self._cpu()
         submitted, arrived = self._submit(count, 0.0)
         cpu = self._cpu() - before
@@ -217,13 +217,13 @@ class _Bench:
         )
 
     def latency(self, rate: float, count: int) -> Latency:
-        """At a steady rate, from when each push was due."""
+        """Measure the latency at a steady rate, from when each push was due."""
         submitted, arrived = self._submit(count, rate)
         began = submitted.began
         answers = [(at - began[n]) * 1e3 for n, at in submitted.answered.items()]
         air = [(at - began[n]) * 1e3 for n, at in arrived.times.items()]
         if not air:
-            raise Failed(f"nothing of {self.system.row.label} is on the air")
+            raise Failed(f"no push of {self.system.row.label} arrived at a client")
         return Latency(
             rate,
             median(answers),
@@ -247,7 +247,8 @@ class _Bench:
 
 
 def encoding(documents: int = 4000) -> Encoding:
-    """How fast service indications become binary, on this core, best of three."""
+    """Measure how fast service indications are encoded as binary XML, on this core, best of
+    three."""
     texts = [document(number).encode() for number in range(documents)]
 
     def from_text() -> None:
@@ -277,7 +278,7 @@ def _seconds(work: Callable[[], None]) -> float:
 
 
 def show(report: Report, console: Console) -> None:
-    """As tables."""
+    """Print the report as tables."""
     cores = "every gateway on one core, everything else on the others" if report.one_core else ""
     table = Table(
         title=f"{report.pushes} pushes, {report.connections} connections; {cores}",

@@ -1,4 +1,4 @@
-"""The initiator of a run: submits as fast as it is answered, or at a steady rate."""
+"""The push initiator of a run: submits pushes as fast as they are answered, or at a steady rate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bench.pap.jobs import Initiator, Ready, Submit, Submitted
 from bench.pap.payload import CONTENT_TYPE, push
 
 ACCEPTED = b'"1001"'
-"""PAP's code of a push that was taken on. Every answer of HTTP is 202."""
+"""PAP's code of a push that was accepted; the HTTP status of every answer is 202."""
 
 
 class _Connection(Link):
@@ -50,7 +50,7 @@ async def _submit(job: Initiator, order: Submit) -> Submitted:
     head = request_head(job.path, content_type=CONTENT_TYPE)
     numbers = range(order.first, order.first + order.count)
     hosts = order.hosts
-    # Made beforehand: what they cost is not the gateway's.
+    # Made beforehand, so that making requests does not count as the gateway's time.
     requests = []
     for number in numbers:
         body = push(number, run=order.run, host=hosts[number % len(hosts)])

@@ -1,4 +1,4 @@
-"""What the processes of a run are told, and what they answer."""
+"""The jobs and orders that the processes of a run receive, and their answers."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import msgspec
 
 
 class Sink(msgspec.Struct, tag=True):
-    """Be the clients: take datagrams at their push port."""
+    """The job of the process that acts as all clients: it receives datagrams at their push port."""
 
     port: int
 
 
 class Ready(msgspec.Struct):
-    """The process can begin."""
+    """The answer of a process that can begin."""
 
 
 class Expect(msgspec.Struct):
-    """So many datagrams will come within so many seconds, or not at all."""
+    """The order to wait for `count` datagrams, for at most `seconds` seconds."""
 
     count: int
     seconds: float
 
 
 class Arrived(msgspec.Struct):
-    """When each came, by its number, on the clock that all processes share."""
+    """When each datagram came, by its number, on the clock that all processes share."""
 
     times: dict[int, float]
     duplicates: int
@@ -31,7 +31,7 @@ class Arrived(msgspec.Struct):
 
 
 class Initiator(msgspec.Struct, tag=True):
-    """Be an initiator: submit pushes over so many connections."""
+    """The job of a push initiator that submits over a number of connections."""
 
     port: int
     path: str
@@ -39,7 +39,8 @@ class Initiator(msgspec.Struct, tag=True):
 
 
 class Submit(msgspec.Struct):
-    """These, one in flight on each connection; `rate` a second, or as fast as they are taken."""
+    """The order to submit pushes, one in flight on each connection; at `rate` per second, or as
+    fast as they are accepted."""
 
     run: str
     first: int
@@ -49,7 +50,7 @@ class Submit(msgspec.Struct):
 
 
 class Submitted(msgspec.Struct):
-    """When each was due and when it was answered; how many were refused."""
+    """When each push was due and when it was answered, and how many were refused."""
 
     began: dict[int, float]
     answered: dict[int, float]

@@ -1,7 +1,8 @@
-"""Kannel's gateway from Debian: bearerbox and wapbox, in a directory and at an address of its own.
+"""Runs Kannel's gateway from Debian: bearerbox and wapbox, in a directory and at an address of its
+own.
 
-Nothing of it is durable: pushes are kept in memory. Its datagrams leave from fixed ports, so it
-gets a loopback address that nobody else uses.
+Nothing of it is durable: pushes are held in memory. Its datagrams leave from fixed ports, so it
+gets a loopback address that no other process uses.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ ppg-allow-ip = "127.0.0.1"
 
 @dataclass(frozen=True, slots=True)
 class Kannel:
-    """A running one."""
+    """A running gateway of Kannel."""
 
     version: str
     port: int
@@ -53,13 +54,13 @@ class Kannel:
 
 
 def installed() -> bool:
-    """Whether Debian's package is there."""
+    """Whether Debian's package of Kannel is installed."""
     return all(shutil.which(name, path=PLACES) for name in ("bearerbox", "wapbox"))
 
 
 @contextmanager
 def kannel(directory: Path, *, pinned: list[str]) -> Iterator[Kannel]:
-    """Run both boxes; `pinned` is put in front of their commands."""
+    """Run both programs; the words of `pinned` are put in front of their commands."""
     directory.mkdir(parents=True)
     admin, wapbox, ppg = free_port(), free_port(), free_port()
     interface = f"127.66.{os.getpid() // 250 % 250}.{os.getpid() % 250 + 1}"

@@ -1,4 +1,4 @@
-"""What is pushed: a service indication that says which one it is, as initiators submit them."""
+"""The pushes that are submitted: service indications that carry their number."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NUMBER = re.compile(rb"news/([0-9]{8})")
 
 
 def push(number: int, *, run: str, host: str) -> bytes:
-    """The body of one submission: unconfirmed, to the client at an IPv4 address."""
+    """Return the body of one submission: unconfirmed, to the client at an IPv4 address."""
     control = (
         '<?xml version="1.0"?>\r\n<!DOCTYPE pap PUBLIC "-//WAPFORUM//DTD PAP 1.0//EN" '
         '"http://www.wapforum.org/DTD/pap_1.0.dtd">\r\n'
@@ -29,7 +29,7 @@ def push(number: int, *, run: str, host: str) -> bytes:
 
 
 def document(number: int) -> str:
-    """The service indication itself."""
+    """Return the service indication with a number."""
     return (
         '<?xml version="1.0"?>\r\n<!DOCTYPE si PUBLIC "-//WAPFORUM//DTD SI 1.0//EN" '
         '"http://www.wapforum.org/DTD/si.dtd">\r\n'
@@ -40,6 +40,6 @@ def document(number: int) -> str:
 
 
 def number_of(datagram: bytes) -> int:
-    """Which one a datagram is; -1 if it is none of ours."""
+    """Return the number of the push in a datagram; -1 if the datagram is not one of ours."""
     found = _NUMBER.search(datagram)
     return int(found[1]) if found else -1

@@ -1,4 +1,4 @@
-"""What a run has found, as values."""
+"""The results of a comparison of Push Proxy Gateways."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from statistics import median
 import msgspec
 
 DOCUMENTS_A_SECOND = 20_000
-"""The goal for the encoder of binary XML, on one core."""
+"""The goal for the encoder of binary XML, in documents per second on one core."""
 
 
 class Run(msgspec.Struct):
-    """One gateway, one round."""
+    """The throughput of one gateway in one round."""
 
     submissions: float
-    """Accepted a second."""
+    """Submissions accepted per second."""
     pushes: float
-    """On the air a second, from the first submission to the last datagram."""
+    """Pushes sent per second, from the first submission to the last datagram."""
     cpu: float
-    """Microseconds of all processes of the gateway for a push."""
+    """Microseconds of CPU a push, in all processes of the gateway."""
     missing: int
     duplicates: int
     refused: int
 
 
 class Latency(msgspec.Struct):
-    """One gateway at a steady rate: milliseconds."""
+    """The latency of one gateway at a steady rate, in milliseconds."""
 
     rate: float
     answer_median: float
@@ -37,7 +37,7 @@ class Latency(msgspec.Struct):
 
 
 class Row(msgspec.Struct):
-    """One gateway."""
+    """All results of one gateway."""
 
     label: str
     promise: str
@@ -58,19 +58,19 @@ class Row(msgspec.Struct):
 
     @property
     def lost(self) -> int:
-        """Accepted and never on the air, or refused."""
+        """Return the number of pushes that were refused, or accepted and never sent."""
         return sum(run.missing + run.refused for run in self.runs)
 
 
 class Encoding(msgspec.Struct):
-    """Documents a second on one core: from XML text to octets, and from a document to octets."""
+    """Documents encoded per second on one core: from XML text, and from a parsed document."""
 
     from_text: float
     from_document: float
 
 
 class Report(msgspec.Struct):
-    """Everything."""
+    """All results of the comparison."""
 
     python: str
     pushes: int
@@ -81,19 +81,20 @@ class Report(msgspec.Struct):
 
     @property
     def ratio(self) -> float | None:
-        """Ours against Kannel's, in pushes a second."""
+        """Return our pushes per second as a multiple of Kannel's; None if one was not measured."""
         if len(self.rows) < 2:
             return None
         return self.rows[0].pushes / self.rows[1].pushes
 
     @property
     def met(self) -> bool:
-        """Faster while durable, without losing any, and the encoder fast enough."""
+        """Whether the goals are met: faster while durable, no push lost, and the encoder fast
+        enough."""
         faster = self.ratio is None or self.ratio > 1
         return faster and self.rows[0].lost == 0 and self.encoding.from_text >= DOCUMENTS_A_SECOND
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The value below which so large a share of them lies."""
+    """Return the value below which a share of the values lies."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]

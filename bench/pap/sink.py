@@ -1,4 +1,4 @@
-"""The clients of a run, all of them in one process: they count datagrams."""
+"""All clients of a run in one process, which counts their datagrams."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from bench.pap.jobs import Arrived, Expect, Ready, Sink
 from bench.pap.payload import number_of
 
 BUFFER = 64 << 20
-"""Bytes that wait for us; the kernel may give less. What is lost here is our own fault."""
+"""Bytes of the receive buffer; the kernel may give less. Datagrams lost here are not the gateway's
+fault."""
 
 
 class _Clients(asyncio.DatagramProtocol):
@@ -29,7 +30,7 @@ class _Clients(asyncio.DatagramProtocol):
             self.enough.set()
 
     async def expect(self, count: int, seconds: float) -> list[tuple[float, bytes]]:
-        """So many, or what there is after so many seconds."""
+        """Return `count` datagrams, or those that have arrived after `seconds` seconds."""
         self.wanted = count
         self.enough.clear()
         if len(self.arrivals) < count:

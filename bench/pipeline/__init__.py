@@ -1,1 +1,2 @@
-"""A rehearsal fleet for the pipeline: people with habits, their networks, and the log of it."""
+"""Benchmarks of the pipeline on the log of a simulated fleet: people with habits, and their
+networks."""

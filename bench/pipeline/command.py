@@ -1,4 +1,5 @@
-"""`lasthop bench pipeline`: events a second of every stage, by cores and by size, DuckDB beside."""
+"""Runs `lasthop bench pipeline`: events per second of every stage, by cores and by size, and
+DuckDB."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 
 DAYS = 60
 EVENTS_OF_A_DEVICE = 8_000
-"""In sixty days, roughly; the log says how many there are."""
+"""The approximate number of events of a device in sixty days; the log has the exact number."""
 
 
 def run(
@@ -33,7 +34,7 @@ def run(
     directory: Path | None,
     as_json: bool,
 ) -> int:
-    """Measure every size, or every log that is there already, with every number of cores."""
+    """Measure every size, or every existing log, with every number of cores."""
     rows = []
     with _workplace(directory) as place:
         for source in logs or (_written(place / f"log-{size}", size) for size in events):
@@ -110,8 +111,8 @@ def run_loop(
     out: Path | None,
     as_json: bool,
 ) -> int:
-    """Run the fleet with learned policies from the day `switch` on, beside the live ones and the
-    predictive policy that nobody taught."""
+    """Run the fleet with learned policies from the day `switch` on, and compare them with the live
+    ones and with the predictive policy that has learned nothing."""
 
     def progress(done: int) -> None:
         if not done % 100:

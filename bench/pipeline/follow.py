@@ -1,8 +1,8 @@
-"""`lasthop bench stream`: how long an event takes from the gateway to the tables, while both run.
+"""Runs `lasthop bench stream`: how long an event takes from the gateway to the tables.
 
-A gateway as users start it, a publisher, a device, and `lasthop pipeline stream` beside them. When
-the stream says that its tables are up to date, whatever has come in by then is in them: silver, and
-the operational tables of gold. The clock stops for an event when we have heard that line.
+A gateway runs as users start it, with a publisher, a device, and `lasthop pipeline stream`. When
+the stream prints that its tables are up to date, the tables contain all events so far: silver, and
+the operational tables of gold. The clock stops for an event when that line has been read.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from bench.hop.processes import ROOT, Failed, end, heed_termination
 from bench.hop.results import percentile
 
 GOAL = 30.0
-"""Seconds, for 95 of 100 events."""
+"""The goal in seconds, for 95 of 100 events."""
 
 PATIENCE = 300.0
 
 WARM = 3
-"""Batches that are not counted: a Java machine is quick when it has seen its work."""
+"""Batches that are not counted: a Java machine is fast only after it has warmed up."""
 
 
 class Heard(msgspec.Struct):
-    """What the stream says after a batch; the rest of its line is left out."""
+    """The line that the stream prints after a batch, with the fields that are needed here."""
 
     events: int
     seconds: float
@@ -47,14 +47,14 @@ class Heard(msgspec.Struct):
 
 
 class Followed(msgspec.Struct, kw_only=True):
-    """What was measured; seconds."""
+    """The results of the benchmark; times are in seconds."""
 
     events: int
     rate: float
-    """Events a second, while messages were published."""
+    """Events per second, while messages were published."""
     batches: int
     batch_median: float
-    """What one took to make the tables."""
+    """The median time that a batch took to update the tables."""
     p50: float
     p95: float
     longest: float
@@ -62,28 +62,28 @@ class Followed(msgspec.Struct, kw_only=True):
 
 @dataclass(slots=True)
 class Stream:
-    """A running `lasthop pipeline stream`, and what it has said."""
+    """A running `lasthop pipeline stream`, and the lines that it has printed."""
 
     lines: Queue[Heard]
     heard: list[Heard] = field(default_factory=list)
 
     def hear(self, *, seconds: float = PATIENCE) -> Heard:
-        """The next line."""
+        """Return the next line of the stream."""
         try:
             self.heard.append(self.lines.get(timeout=seconds))
         except Empty:
-            raise Failed(f"the stream has said nothing for {seconds:g} s") from None
+            raise Failed(f"the stream has printed nothing for {seconds:g} s") from None
         return self.heard[-1]
 
     def catch_up(self) -> None:
-        """Take what has been said meanwhile."""
+        """Read the lines that were printed in the meantime."""
         while not self.lines.empty():
             self.hear()
 
 
 @contextmanager
 def streaming(data: Path, *, log: Path) -> Iterator[Stream]:
-    """Follow the log of a gateway."""
+    """Run a stream that follows the log of a gateway."""
     command = [sys.executable, "-m", "lasthop", "pipeline", "stream", "--data", str(data), "--json"]
     lines: Queue[Heard] = Queue()
     with (
@@ -109,9 +109,9 @@ def streaming(data: Path, *, log: Path) -> Iterator[Stream]:
 
 
 def waits(times: list[int], heard: list[Heard]) -> list[float]:
-    """How long each event took, from its time to the first line by which it was counted.
+    """Return how long each event took, from its time to the first line that counts it.
 
-    Events are read in the order of their numbers, so that a count says which they are.
+    Events are read in the order of their numbers, so that a count says which events were read.
 
     >>> waits([0, 1_000_000, 2_000_000], [Heard(2, 0, at=5.0), Heard(3, 0, at=9.0)])
     [5.0, 4.0, 7.0]
@@ -126,7 +126,7 @@ def waits(times: list[int], heard: list[Heard]) -> list[float]:
 
 
 def measure(place: Path, *, rate: float, seconds: float, console: Console) -> Followed:
-    """Publish for so long, and see when it has arrived."""
+    """Publish messages for some seconds, and measure when their events reach the tables."""
     with (
         gateway(place / "gateway") as running,
         paired(ours(running, inbox=None), "busy", directory=place) as pair,
@@ -134,7 +134,8 @@ def measure(place: Path, *, rate: float, seconds: float, console: Console) -> Fo
     ):
         console.print("starting Spark")
         for _ in range(WARM):
-            # Somebody has to say something for a segment to be sealed.
+            # A segment is sealed only when further events follow, so messages are published here
+            # too.
             pair.run(max(1, round(rate)), rate=rate)
             warm = stream.hear()
             console.print(f"{warm.events} events, tables made in {warm.seconds:.1f} s")
@@ -153,7 +154,7 @@ def measure(place: Path, *, rate: float, seconds: float, console: Console) -> Fo
     ours_alone = sorted(counted[since:until])
     made = [line.seconds for line in stream.heard[first:]]
     if not ours_alone or any(b.events < a.events for a, b in pairwise(stream.heard)):
-        raise Failed("the stream's counts make no sense")
+        raise Failed("the counts that the stream printed do not add up")
     return Followed(
         events=len(ours_alone),
         rate=len(ours_alone) / (ended - began),
@@ -166,7 +167,7 @@ def measure(place: Path, *, rate: float, seconds: float, console: Console) -> Fo
 
 
 def _times(data: Path) -> list[int]:
-    """The times of all events that silver has, in the order of their numbers."""
+    """Return the times of all events in silver, in the order of their numbers."""
     with duckdb.connect(config={"threads": 1}) as sql:
         files = f"{data}/lake/silver/events/date=*/*.parquet"
         rows = sql.execute(f"select t from read_parquet('{files}') order by n").fetchall()
@@ -174,7 +175,7 @@ def _times(data: Path) -> list[int]:
 
 
 def run(*, rate: float, seconds: float, directory: Path | None, as_json: bool) -> int:
-    """Measure and print; 0 if the goal is reached."""
+    """Measure and print; return 0 if the goal is reached."""
     said = Console(stderr=True, highlight=False)
     heed_termination()
     with tempfile.TemporaryDirectory(prefix="lasthop-bench-", dir=directory) as place:

@@ -1,14 +1,14 @@
-"""The loop closed: policies learned on the first days of the fleet, in force on the last.
+"""Tests learned policies: learned on the first days of the fleet, in force on the last.
 
-Every device lives through the same world several times: under the policy that the log has; under
-the predictive policy with its defaults, which nobody has taught anything, from the first day or
-from the switch on; from the switch on with the forwarding that was learned, and its own heartbeat;
-then with what the fleet knows of networks as well; and under the on-line policy, by which loss is
-measured. Only messages that arrive after the switch count. Nothing is replayed here: all policies
-decide live.
+Every device goes through the same world several times: under the policy of the log; under the
+predictive policy with its defaults, which has learned nothing, from the first day or from the
+switch on; from the switch on with the learned forwarding and the device's own heartbeat; then with
+what the fleet knows of networks as well; and under the on-line policy, by which loss is measured.
+Only messages that arrive after the switch count. Nothing is replayed here: all policies decide
+live.
 
-Learning chooses among policies, so that most of what it gains over the log's policy may be a
-gain of the policy that it chose: that is why the untaught one stands beside it. Messages save
+Learning chooses among policies, so that most of its gain over the log's policy may come from the
+chosen policy itself: therefore the results include the same policy without learning. Messages save
 heartbeats, so that heartbeats are compared under the same forwarding.
 """
 
@@ -36,7 +36,7 @@ UNTAUGHT = Forwarding(policy="predictive")
 
 @dataclass(slots=True)
 class Loop:
-    """The policy of the log, what was learned from it, and what needs no learning."""
+    """The results under the log's policy, under what was learned from it, and without learning."""
 
     devices: int
     days: int
@@ -46,17 +46,17 @@ class Loop:
     predictive: FleetResult = field(default_factory=FleetResult)
     """The predictive policy with its defaults, from the first day on."""
     untaught: FleetResult = field(default_factory=FleetResult)
-    """The same from the switch on, when it knows nothing yet."""
+    """The predictive policy from the switch on, when it knows nothing yet."""
     own: FleetResult = field(default_factory=FleetResult)
-    """Learned forwarding, and the device's own heartbeat."""
+    """The learned forwarding, with the device's own heartbeat."""
     learned: FleetResult = field(default_factory=FleetResult)
 
     def results(self) -> dict[str, FleetResult]:
-        """All ways of deciding, by name."""
+        """Return the results of all ways of deciding, by name."""
         return {name: getattr(self, name) for name in WAYS}
 
     def as_dict(self) -> dict[str, object]:
-        """For machines."""
+        """Return the results for JSON."""
         rates = {
             name: {"waste": r.waste, "loss": r.loss, "sum": r.waste + r.loss}
             for name, r in self.results().items()
@@ -71,11 +71,11 @@ WAYS = {
     "own": "learned, own heartbeat",
     "learned": "learned",
 }
-"""What people read of each."""
+"""The label of each way of deciding, for people."""
 
 
 def chosen(policies: PolicyIndex, device: str, topic: FleetTopic) -> tuple[Policy, str]:
-    """The learned policy of a device's topic, and its terms as they are logged."""
+    """Return the learned policy of a device's topic, and its terms as they are logged."""
     forwarding = policies.forwarding(APP, device, topic.name).forwarding
     policy = decider(forwarding, topic.subscription)
     tuning = {**topic.tuning, "price": forwarding.price}
@@ -84,7 +84,7 @@ def chosen(policies: PolicyIndex, device: str, topic: FleetTopic) -> tuple[Polic
 
 
 def untaught(policies: PolicyIndex, device: str, topic: FleetTopic) -> tuple[Policy, str]:
-    """What everyone gets who goes over to the predictive policy without anything learned."""
+    """Return the predictive policy without anything learned, the same for every device."""
     policy = decider(UNTAUGHT, topic.subscription)
     terms = {"policy": UNTAUGHT.policy, "tuning": topic.tuning}
     return policy, msgspec.json.encode(terms).decode()
@@ -125,7 +125,7 @@ def close(
     processes: int = 1,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Loop:
-    """Run the fleet with a version's file from the day `switch` on."""
+    """Run the fleet with the policies of a version's file from the day `switch` on."""
     loop = Loop(devices, days, switch, seed)
     work = [(seed, number, days, switch, policies) for number in range(devices)]
     if processes == 1:
@@ -148,7 +148,7 @@ def _gather(
 
 
 def draw(loop: Loop, out: Path) -> None:
-    """Waste and loss of each day after the switch."""
+    """Draw waste and loss of each day after the switch."""
     from matplotlib.figure import Figure  # noqa: PLC0415
     from matplotlib.ticker import MaxNLocator  # noqa: PLC0415
 

@@ -1,8 +1,8 @@
-"""Four questions over all events, in Spark and in DuckDB, on the same Parquet files.
+"""Asks four questions about all events, in Spark and in DuckDB, on the same Parquet files.
 
 Both get the same number of cores and write their answers nowhere; the sizes of the answers are
-compared, so that nobody is quick by answering something else. DuckDB keeps nothing between
-questions but what the system caches of the files, and neither does Spark.
+compared, to make sure that both answer the same question. Neither DuckDB nor Spark keeps anything
+between questions but what the system caches of the files.
 """
 
 from __future__ import annotations
@@ -87,18 +87,18 @@ SPARK: dict[str, Callable[[DataFrame], DataFrame]] = dict(
 
 
 def ask_spark(spark: SparkSession, lake: Lake) -> dict[str, tuple[float, int]]:
-    """Seconds and rows of every answer."""
+    """Return the seconds and the rows of every answer of Spark."""
     answers = {}
     for name, question in SPARK.items():
         began = time.monotonic()
-        # Fetched whole, as DuckDB's is: a count alone would let Spark leave columns out.
+        # Fetched whole, as DuckDB's answer is: a count alone would let Spark leave columns out.
         rows = question(lake.read(spark, "silver", "events", EVENTS)).collect()
         answers[name] = (round(time.monotonic() - began, 2), len(rows))
     return answers
 
 
 def ask_duckdb(lake: Path, *, cores: int) -> dict[str, tuple[float, int]]:
-    """The same in DuckDB."""
+    """Return the seconds and the rows of every answer of DuckDB."""
     answers = {}
     with duckdb.connect(config={"threads": cores, "memory_limit": "4GB"}) as sql:
         files = f"{lake}/silver/events/date=*/*.parquet"

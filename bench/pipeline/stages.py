@@ -1,4 +1,4 @@
-"""One run of the pipeline in a process of its own: what every stage took, as JSON.
+"""Runs the pipeline once in a process of its own, and prints what every stage took as JSON.
 
 A Java machine is started once in a process and keeps what it has compiled; separate processes keep
 runs comparable.
@@ -26,7 +26,7 @@ from lasthop.pipeline.session import open_session
 
 @contextmanager
 def watched() -> Iterator[list[int]]:
-    """The most bytes that this process and all that it has started take together, looked at every
+    """Yield the most bytes that this process and its descendants have taken together, sampled every
     few seconds."""
     most = [0]
     over = Event()
@@ -45,7 +45,8 @@ def watched() -> Iterator[list[int]]:
 
 
 def used() -> float:
-    """Processor seconds of this process and all that it has started, also of those that ended."""
+    """Return the processor seconds of this process and its descendants, also of those that
+    ended."""
     total = 0
     for member in tree(os.getpid()):
         with suppress(OSError):
@@ -55,8 +56,8 @@ def used() -> float:
 
 
 class Measured(Pipeline):
-    """Knows also what every stage took of the processors: on a machine that does other things too,
-    that says more than the time that passed."""
+    """A pipeline that also measures the processor time of every stage, which tells more than the
+    elapsed time on a machine that does other work too."""
 
     cpu: ClassVar[dict[str, float]] = {}
 
@@ -69,7 +70,7 @@ class Measured(Pipeline):
 
 
 def main(log: str, lake: str, master: str) -> None:
-    """Run, ask, and say."""
+    """Run the pipeline, ask the questions, and print the results."""
     began = time.monotonic()
     spark = open_session(master=master, scratch=Path(lake) / "scratch")
     started = time.monotonic() - began

@@ -1,1 +1,1 @@
-"""XML messages: how small and how fast, beside lxml and the compressors that everybody has."""
+"""XML messages: how small and how fast they are, compared with lxml and common compressors."""

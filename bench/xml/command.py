@@ -1,4 +1,4 @@
-"""What `lasthop bench xml` runs: sizes and times of XML messages, in one run."""
+"""Runs `lasthop bench xml`: sizes and times of XML messages, in one run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SAMPLE = Path(__file__).parents[1] / "data" / "xml_events" / "messages"
 
 
 def run(*, folder: Path | None = None, rounds: int = 9, as_json: bool = False) -> int:
-    """Measure and print; returns the exit status."""
+    """Measure and print; return the exit status."""
     place = folder or SAMPLE
     paths = sorted(place.glob("*.xml"))
     if not paths:
@@ -40,7 +40,7 @@ def run(*, folder: Path | None = None, rounds: int = 9, as_json: bool = False) -
 def measure(
     documents: Sequence[bytes], *, rounds: int, said: Sequence[object] | None = None
 ) -> Report:
-    """Everyone, on the same messages in the same order."""
+    """Measure every codec on the same messages in the same order."""
     total = sum(map(len, documents))
     sizes = [size(label, make(documents), total) for label, make in SIZES.items()]
     if said is not None and len(said) == len(documents):
@@ -59,7 +59,7 @@ def measure(
 
 
 def size(label: str, messages: Sequence[bytes], total: int) -> Size:
-    """The share of XML that messages are, as they are and compressed."""
+    """Return the size of messages in per cent of XML, as they are and compressed."""
     return Size(
         label,
         {
@@ -70,7 +70,8 @@ def size(label: str, messages: Sequence[bytes], total: int) -> Size:
 
 
 def times(documents: Sequence[bytes], rounds: int) -> list[Time]:
-    """Ratios are to the first in the table. Everyone has a turn in every round."""
+    """Measure all times, with a turn for every codec in every round; ratios are to the first in the
+    table."""
     writes = [(jobs.begin_write, jobs.written(documents)) for jobs in TIMES.values()]
     reads = [(jobs.begin_read, jobs.read(documents)) for jobs in TIMES.values()]
     best = best_of(rounds, [*writes, *reads])
@@ -85,9 +86,10 @@ def times(documents: Sequence[bytes], rounds: int) -> list[Time]:
 def best_of(
     rounds: int, jobs: Sequence[tuple[Callable[[], Callable[[Any], object]], Sequence[Any]]]
 ) -> list[float]:
-    """Of each job, in microseconds: the best round of each message, averaged.
+    """Return for each job the best round of each message, averaged, in microseconds.
 
-    That is what the work costs without the neighbours'. A job is begun anew in each round.
+    The best round is the cost without interference from other work. A job starts afresh in each
+    round.
     """
     clock = time.perf_counter
     shortest = [[float("inf")] * len(items) for _, items in jobs]
@@ -108,7 +110,7 @@ def best_of(
 
 
 def show(report: Report, console: Console, *, sample: bool) -> None:
-    """Print everything."""
+    """Print the report for people."""
     console.print(
         f"{report.messages} messages of one connection, {report.bytes / report.messages:.0f} bytes "
         f"and {report.events:.0f} events each, Python {report.python}"

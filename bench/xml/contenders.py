@@ -1,4 +1,4 @@
-"""Everyone who can send the messages, in one visible table each for sizes and for times.
+"""All codecs that can send the messages, in one table for sizes and one for times.
 
 To add a codec, add a line: a function from all documents to all messages, or the two jobs to time.
 """
@@ -67,12 +67,13 @@ SIZES: Mapping[str, Sender] = {
     "weft fast, profile (trained), forgetful": weft(Level.FAST, profile, forgetful=True),
     "weft max, profile (trained), forgetful": weft(Level.MAX, profile, forgetful=True),
 }
-"""Rows of the same data in JSON and CBOR are added where there is such data. What the SDK sends
-through a gateway is forgetful: there each message has to be readable by itself."""
+"""The codecs by label. Rows of the same data in JSON and CBOR are added where there is such data.
+What the SDK sends through a gateway is forgetful: there each message must be readable by itself."""
 
 
 class Jobs(NamedTuple):
-    """Two jobs and what they work on. A job is begun once a round, then done for each message."""
+    """The writing and the reading job of a codec, and their inputs. A job is started once a round,
+    then run for each message."""
 
     written: Callable[[Sequence[bytes]], list[Any]]
     begin_write: Callable[[], Callable[[Any], object]]

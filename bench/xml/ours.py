@@ -1,6 +1,6 @@
 """Our codecs, as functions from all documents of a connection to all its messages.
 
-Every message is decoded again at once: a codec that loses something is not in the comparison.
+Every message is decoded again at once: a codec that loses information is an error.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ Sender: TypeAlias = Callable[[Sequence[bytes]], Messages]
 SCHEMA = Path(__file__).parents[1] / "data" / "xml_events" / "event.rnc"
 TRAINING_SEED = 2
 TRAINING_MESSAGES = 698
-"""What profiles and dictionaries are trained on: other messages than the sample, from the same
-town. As many as the event messages that Xebu was measured with in its time."""
+"""The number of messages that profiles and dictionaries are trained on: other messages than the
+sample, from the same generator. As many as the event messages that Xebu was first measured with."""
 
 
 def typed(document: bytes) -> EventList:
-    """What a codec that knows types starts from."""
+    """Parse a document into typed events, from which a typed codec starts."""
     return EventList(typed_sequence(parse_xml(document)))
 
 
 def _sent(encoder: Any, decoder: Any, sequences: Iterable[EventList]) -> Messages:
-    """All messages of one connection, once they were seen to come back."""
+    """Encode all messages of one connection, and check that each is decoded unchanged."""
     sent: Messages = []
     for events in sequences:
         sent.append(encoder.encode(events))
         if decoder.decode(sent[-1]) != events:
-            raise AssertionError("a message did not come back")
+            raise AssertionError("a message was not decoded unchanged")
     return sent
 
 
@@ -60,7 +60,8 @@ def xebu(events: Callable[[bytes], EventList] = typed, **options: Any) -> Sender
 
 @cache
 def knowledge() -> Knowledge:
-    """What the schema of the sample tells both ends. Other documents pass, but save nothing."""
+    """Return what the schema of the sample tells both ends. Other documents pass, but save
+    nothing."""
     return Knowledge(read_schema(SCHEMA.read_bytes()))
 
 
@@ -71,18 +72,18 @@ def xebu_with_schema(events: Callable[[bytes], EventList] = typed, **options: An
 
 
 def nothing() -> None:
-    """What a session knows beforehand that has neither a schema nor a profile."""
+    """Return None: the session has neither a schema nor a profile."""
 
 
 @cache
 def schema() -> Profile:
-    """The schema of the sample, as Weft knows it."""
+    """Return the schema of the sample as a profile of Weft."""
     return schema_profile(read_schema(SCHEMA.read_bytes()))
 
 
 @cache
 def profile() -> Profile:
-    """What a session has learned from messages that are not measured."""
+    """Return what a session has learned from messages that are not measured."""
     return train(map(typed, messages(TRAINING_SEED, TRAINING_MESSAGES)))
 
 
@@ -99,18 +100,18 @@ def weft(
 def weft_writer(
     level: Level, known: Callable[[], Profile | None] = nothing, engine: Engine = BEST
 ) -> Callable[[], Callable[[RunSequence], bytes]]:
-    """Begins a session that takes runs."""
+    """Return a function that starts a session which encodes runs."""
     return lambda: WeftEncoder(level, profile=known(), engine=engine).encode_runs
 
 
 def weft_reader(
     known: Callable[[], Profile | None] = nothing, engine: Engine = BEST
 ) -> Callable[[], Callable[[bytes], RunSequence]]:
-    """Begins a session that gives runs."""
+    """Return a function that starts a session which decodes runs."""
     return lambda: WeftDecoder(profile=known(), engine=engine).decode_runs
 
 
 def in_runs(documents: Sequence[bytes]) -> list[RunSequence]:
-    """Documents as a producer that works on runs has them."""
+    """Return documents as runs, as a producer that works on runs has them."""
     splitter = Splitter(DEFAULT_LIMITS)
     return [splitter.split(typed(each)) for each in documents]

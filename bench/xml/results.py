@@ -1,4 +1,4 @@
-"""What a comparison of XML codecs found, and what it should have found on the sample."""
+"""The results of a comparison of XML codecs, and the goals for them on the sample."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class Size(msgspec.Struct, frozen=True):
-    """One way to send the messages, in per cent of XML: as it is, and through compressors."""
+    """The size of messages in one codec, in per cent of XML: as it is, and through compressors."""
 
     label: str
     shares: dict[str, float]
@@ -19,17 +19,18 @@ class Size(msgspec.Struct, frozen=True):
 
 
 class Time(msgspec.Struct, frozen=True):
-    """One job, in microseconds a message: the best of the rounds for each message, averaged."""
+    """The times of one codec, in microseconds a message: the best of the rounds for each message,
+    averaged."""
 
     label: str
     write: float
     read: float
     ratio: float
-    """lxml's time for both over ours: above 1 is faster than lxml."""
+    """lxml's time for both jobs divided by ours: above 1 is faster than lxml."""
 
 
 class Goal(NamedTuple):
-    """At most so many per cent of XML."""
+    """The largest size that a codec may have, in per cent of XML."""
 
     label: str
     compressor: str
@@ -37,14 +38,14 @@ class Goal(NamedTuple):
 
 
 GOALS = (
-    # The published Xebu on data of this shape has 27.65, table 7.7 has 26.6; and it is no goal to
-    # be smaller than the format that it is.
+    # The published Xebu has 27.65 on data of this shape, and 26.6 in table 7.7; being smaller than
+    # the published format is no goal.
     Goal("xebu data", "raw", 28.3),
     Goal("xebu data", "gzip", 16.9),
-    # What the published code with automata has, if it keeps a message whole.
+    # The size of the published code with automata, if it keeps a message whole.
     Goal("xebu with automata", "raw", 17.3),
     Goal("xebu with automata", "gzip", 13.4),
-    # Below every rival that keeps a context: 2.8 to 4.9.
+    # Below every other codec that keeps a context: those have 2.8 to 4.9.
     Goal("weft fast", "raw", 4.2),
     Goal("weft fast, schema", "raw", 3.3),
     Goal("weft deflate, schema", "raw", 2.4),
@@ -54,9 +55,9 @@ GOALS = (
     Goal("weft max, profile (trained)", "raw", 1.0),
 )
 LEAST_XEBU = 27.3
-"""Per cent of XML: a Xebu that is smaller is not the published one."""
+"""The least per cent of XML that is credible: a smaller Xebu is not the published format."""
 SPEEDS = {"pure": 1.1, "compiled": 3.0}
-"""How many times as fast as lxml a session in its stride should be. Only said, never failed: a
+"""How many times as fast as lxml a warmed-up session should be. Only reported, never a failure: a
 benchmark is no timed test."""
 
 
@@ -72,7 +73,7 @@ class Report(msgspec.Struct, frozen=True):
 
     @property
     def missed(self) -> list[Goal]:
-        """The goals for sizes that were missed on the sample that comes with us."""
+        """Return the goals for sizes that were missed on the sample that comes with us."""
         by_label = {size.label: size.shares for size in self.sizes}
         return [
             goal

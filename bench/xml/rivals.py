@@ -1,4 +1,4 @@
-"""What anyone could do instead: general compressors, and the same data in other notations."""
+"""The alternatives to our codecs: general compressors, and the same data in other notations."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from bench.data.xml_events.generate import messages
 from bench.xml.ours import TRAINING_MESSAGES, TRAINING_SEED, Messages
 
 DICTIONARY = 16 * 1024
-"""Bytes of a trained dictionary: what the manual of zstd advises for messages of a few kB."""
+"""Bytes of a trained dictionary: what the manual of zstd recommends for messages of a few kB."""
 
 Compressor: TypeAlias = Callable[[Sequence[bytes]], int]
-"""From the messages of a connection to the bytes that they take, all together."""
+"""A function from the messages of a connection to the bytes that they take, all together."""
 
 
 def _gzip(sent: Sequence[bytes]) -> int:
@@ -57,8 +57,8 @@ COMPRESSORS: dict[str, Compressor] = {
     "zstd-3 ctx": _zstd_context(3),
     "zstd-19 ctx": _zstd_context(19),
 }
-"""Each message by itself, or (ctx) one compressor for the connection, flushed after each message.
-Level 19 takes milliseconds a message: a bound, hardly a choice."""
+"""Each message compressed by itself, or (ctx) with one compressor for the connection, flushed after
+each message. Level 19 takes milliseconds a message: a bound, hardly a choice."""
 
 
 @cache
@@ -68,7 +68,8 @@ def _dictionary() -> zstandard.ZstdCompressionDict:
 
 
 def with_dictionary(documents: Sequence[bytes]) -> Messages:
-    """XML, each message by itself, with what zstd has learned from messages not measured."""
+    """Compress each message by itself with a dictionary that zstd has learned from messages not
+    measured."""
     compressor = zstandard.ZstdCompressor(
         level=19, dict_data=_dictionary(), write_content_size=False, write_dict_id=False
     )
@@ -76,7 +77,8 @@ def with_dictionary(documents: Sequence[bytes]) -> Messages:
 
 
 def same_in_json(folder: Path) -> list[object] | None:
-    """What the messages of a folder say, if somebody has written it down in JSON beside them."""
+    """Return the content of a folder's messages from the JSON file beside them; None if there is
+    none."""
     for place in (folder, folder.parent):
         file = place / "messages.jsonl"
         if file.is_file():

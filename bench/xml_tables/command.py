@@ -1,4 +1,4 @@
-"""What `lasthop bench xml-tables` runs."""
+"""Runs the measurements of `lasthop bench xml-tables`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Report(NamedTuple):
 
 
 def run(*, messages: int = 200, files: int = 20_000, rounds: int = 5, as_json: bool = False) -> int:
-    """Measure and print; returns the exit status."""
+    """Measure and print; return the exit status."""
     documents = [path.read_bytes() for path in sorted(SAMPLE.glob("*.xml"))[:messages]]
     show(measure(documents, files=files, rounds=rounds), as_json=as_json)
     return 0

@@ -1,8 +1,8 @@
-"""Table 7.9: what has to be loaded to read and write a format.
+"""Table 7.9: the code that must be loaded to read and write a format.
 
-Counted are the implementation's own modules, in a fresh interpreter: Python's as compiled code, and
-compressed as they would travel; those of C as the size of their library, expat's included. What
-else Python brings (regular expressions, dates) is everybody's and is left out.
+Only the implementation's own modules are counted, in a fresh interpreter: Python modules as
+compiled code, and compressed as they would be transferred; C modules as the size of their library,
+expat's included. Other modules of Python (regular expressions, dates) are used by all and left out.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ print(json.dumps([modules, code, packed, library]))
 
 
 class Row(NamedTuple):
-    """kB."""
+    """The loaded modules of one format; sizes are in kB."""
 
     format: str
     modules: int

@@ -31,25 +31,25 @@ SCHEMA: Final = Path(__file__).parents[1] / "data" / "xml_events" / "event.rnc"
 
 
 class Contender(NamedTuple):
-    """How one connection begins, at both ends."""
+    """A format: how a connection starts, at both ends."""
 
     source: Callable[[bytes], Any]
-    """What is written, from a document."""
+    """Converts a document to what the writer takes."""
     writing: Callable[[], Job]
     reading: Callable[[], Job]
 
 
 class Row(NamedTuple):
-    """Averages of a message."""
+    """The results of one format, averaged over the messages."""
 
     format: str
     size: float
     share: float
-    """Per cent of XML."""
+    """Size in per cent of XML."""
     write: float
-    """Milliseconds."""
+    """Milliseconds to write a message."""
     write_memory: float | None
-    """kB at most."""
+    """The most memory in kB to write a message."""
     read: float
     read_memory: float | None
 
@@ -98,7 +98,7 @@ def contenders() -> dict[str, Contender]:
 def _weft(level: Level) -> Contender:
     def reading() -> Job:
         decoder = WeftDecoder()
-        # It makes events when they are asked for.
+        # The decoder yields events lazily: the list makes it decode all of them.
         return lambda data: list(decoder.decode(data))
 
     return Contender(_typed, lambda: WeftEncoder(level).encode, reading)
@@ -129,7 +129,7 @@ def measure(documents: Sequence[bytes], rounds: int) -> list[Row]:
         traced = not name.startswith("lxml")
         read = reading()
         if traced and any(list(read(m)) != list(s) for m, s in zip(messages, sources, strict=True)):
-            raise AssertionError(f"{name}: a message did not come back")
+            raise AssertionError(f"{name}: a message was not decoded unchanged")
         rows.append(
             Row(
                 name,

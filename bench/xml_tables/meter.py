@@ -1,4 +1,4 @@
-"""Time and memory of a job over many items."""
+"""Measures time and memory of a job over many items."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Memory(NamedTuple):
-    """Bytes, as Python's own allocators know them."""
+    """Bytes of memory, as Python's own allocators report them."""
 
     peak: int
     left: int
@@ -21,8 +21,8 @@ class Memory(NamedTuple):
 
 @contextmanager
 def by_itself() -> Iterator[None]:
-    """Let the collector look only at what is made from here on: in a large program what was there
-    before would take most of the time."""
+    """Let the garbage collector look only at objects made from here on: in a large program,
+    scanning the older ones would take most of the time."""
     frozen = gc.get_freeze_count()
     gc.collect()
     gc.freeze()
@@ -34,7 +34,8 @@ def by_itself() -> Iterator[None]:
 
 
 def seconds(begin: Callable[[], Callable[[T], object]], items: Sequence[T], rounds: int) -> float:
-    """Processor time of the best round of each item, added up: whatever else the machine does."""
+    """Return the processor time of the best round of each item, added up, which leaves out other
+    work."""
     clock = time.process_time
     shortest = [float("inf")] * len(items)
     gc.collect()
@@ -52,7 +53,7 @@ def seconds(begin: Callable[[], Callable[[T], object]], items: Sequence[T], roun
 
 
 def memory(job: Callable[[T], object], items: Sequence[T]) -> Memory:
-    """What all results together take, and what the work took at most."""
+    """Return the memory of all results together, and the most memory during the work."""
     gc.collect()
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
@@ -66,7 +67,7 @@ def memory(job: Callable[[T], object], items: Sequence[T]) -> Memory:
 
 
 def memory_each(begin: Callable[[], Callable[[T], object]], items: Sequence[T]) -> float:
-    """What one item takes at most, its result included, on average."""
+    """Return the most memory that one item takes, its result included, on average."""
     job = begin()
     total = 0
     gc.collect()

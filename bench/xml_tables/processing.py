@@ -1,7 +1,7 @@
-"""Table 7.5: time and memory of XAS beside SAX and DOM.
+"""Table 7.5: time and memory of XAS compared with SAX and DOM.
 
-SAX discards what it reads, everything else keeps it. Memory is what Python allocates; libxml2's
-trees, which lxml keeps, are not seen by it.
+SAX discards what it reads, everything else keeps it. Memory is what Python allocates, which leaves
+out the trees of libxml2 that lxml keeps.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ _LARGE: Final = Limits(size=2**26, events=10**7)
 
 
 class Processor(NamedTuple):
-    """Reads a document; and reads and writes it again."""
+    """A library: how it reads a document, and how it reads and writes it again."""
 
     read: Callable[[bytes], Any]
     rewrite: Callable[[bytes], Any]
     traced: bool = True
-    """Whether Python knows the memory that it takes."""
+    """Whether Python's allocators see the memory that the library takes."""
 
 
 class Row(NamedTuple):
-    """Each pair is for reading, and for reading and writing."""
+    """The results of one library; each pair is for reading, and for reading and writing."""
 
     data: str
     processor: str
     milliseconds: tuple[float, float]
     peak: tuple[float, float] | None
-    """MiB."""
+    """The most memory in MiB; None if Python does not see it."""
     left: tuple[float, float] | None
 
 
@@ -108,7 +108,7 @@ PROCESSORS: Final[dict[str, Processor]] = {
 
 
 def directory(files: int) -> bytes:
-    """One large document: a directory tree, in the manner of the thesis's Syxaw set."""
+    """Return one large document: a directory tree, in the manner of the thesis's Syxaw set."""
     lines = [b"<tree xmlns='http://lasthop.example/ns/tree'>"]
     for folder in range(files // 50):
         lines.append(b"<directory name='folder-%05d' uid='%d'>" % (folder, folder))

@@ -30,7 +30,8 @@ Message = dict[str, Any]
 
 
 class Town:
-    """Sixty restaurants, the same for every seed, and a clock that goes on with each message."""
+    """Generates messages about sixty restaurants, the same for every seed; its clock advances with
+    each message."""
 
     def __init__(self, seed: int) -> None:
         builder = random.Random("world-7")
@@ -49,7 +50,7 @@ class Town:
         self.receiver = f"amme://phone-{phone:04x}.lasthop.example/restaurant-client"
 
     def message(self, *, may_nest: bool = True) -> Message:
-        """The next message: its items, and the properties of its delivery."""
+        """Return the next message: its items, and the properties of its delivery."""
         draw = self.random
         self.now += timedelta(seconds=draw.randint(3, 400))
         self.serial += 1
@@ -136,7 +137,7 @@ def _restaurant(draw: random.Random, name: str) -> dict[str, Any]:
 
 
 def lexical(value: Any) -> str:
-    """The canonical text of a value."""
+    """Return the canonical text of a value."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -147,12 +148,12 @@ def lexical(value: Any) -> str:
 
 
 def element(tag: str, type_: str, value: Any) -> str:
-    """A typed element."""
+    """Return a typed XML element."""
     return f'<{tag} xsi:type="xsd:{type_}">{escape(lexical(value))}</{tag}>'
 
 
 def event(message: Message, tag: str) -> str:
-    """The event that a message carries, or that another event nests."""
+    """Return the event that a message carries, or that another event nests."""
     out = [f'<{tag} xsi:type="ev:event"><attributes xsi:type="ev:set">']
     for name, type_, value in message["items"]:
         out.append('<ev:item xsi:type="ev:item">' + element("name", "string", name))
@@ -175,7 +176,7 @@ def event(message: Message, tag: str) -> str:
 
 
 def to_xml(message: Message) -> bytes:
-    """The envelope around a message."""
+    """Return a message in its SOAP envelope."""
     declared = "".join(f' xmlns:{prefix}="{ns}"' for prefix, ns in NAMESPACES.items())
     header = element("mts:receiver", "string", message["to"])
     header += element("mts:serial", "int", message["serial"])
@@ -189,7 +190,7 @@ def to_xml(message: Message) -> bytes:
 
 
 def messages(seed: int, count: int) -> list[bytes]:
-    """So many messages of one connection."""
+    """Return `count` messages of one connection."""
     town = Town(seed)
     return [to_xml(town.message()) for _ in range(count)]
 
