@@ -1,14 +1,14 @@
 /**
- * The incoming half of a session: order, duplicates, deadlines. A message is taken in, waits for its
- * turn, and is finished when the application is done with it. What has to survive is collected for
- * the next change.
+ * The incoming half of a session: order, duplicates, deadlines. A message is taken in, waits for
+ * its turn, and is finished when the application is done with it. Whatever must survive a crash is
+ * collected for the next change.
  */
 
 import { Inbound } from "./inbound.js";
 import { KeyMemory } from "./keys.js";
 import { Message, NO_POSITION, idOf, refusalIn } from "./message.js";
 import { RangeSet } from "./ranges.js";
-import { Turnstile } from "./turnstile.js";
+import { HandoverQueue } from "./handover.js";
 import { DEFAULT_CONTENT_TYPE, MAX_RANGES, Reliability } from "./wire/frames.js";
 
 /**
@@ -28,24 +28,29 @@ export class Arrivals {
     this._terms = terms;
     this._defaultType = terms.accept[0] ?? DEFAULT_CONTENT_TYPE;
     this._keys = new KeyMemory(terms.keys, held);
-    /** @type {Map<number, Message>} Everything that is not finished, by position. */
+    /** @type {Map<number, Message>} Every message that is not finished, by position. */
     this._open = new Map();
-    /** @type {Map<string, Message>} The same by id, as far as its turn has come. */
+    /**
+     * @type {Map<string, Message>} The messages that are not finished and whose turn has come, by
+     *   id.
+     */
     this._known = new Map();
-    /** @type {Map<number, Message>} By number, what arrived beyond a gap. */
+    /** @type {Map<number, Message>} The messages that arrived beyond a gap, by number. */
     this._gapped = new Map();
-    this.turnstile = new Turnstile(terms.prefetch, state.offered, (message) => this.drop(message));
+    this.handover = new HandoverQueue(terms.prefetch, state.offered, (message) => this.drop(message));
     this.base = state.base;
     this.heldBytes = 0;
     this._top = 0;
     this._paused = false;
-    /** @type {Message[]} Let go as too late since the owner last looked. */
+    /** @type {Message[]} Messages that were dropped as too late since the owner last looked. */
     this.lapsed = [];
-    /** @type {[string, import("./message.js").Refusal][]} What the gateway said against ours. */
+    /**
+     * @type {[string, import("./message.js").Refusal][]} Refusals of our messages, by their ids.
+     */
     this.refusals = [];
-    /** @type {[string, Message][]} What others answered to our messages, by their ids. */
+    /** @type {[string, Message][]} Answers to our messages, by the ids of our messages. */
     this.answers = [];
-    /** @type {Set<string>} Ids of messages whose answer somebody waits for. */
+    /** @type {Set<string>} Ids of our messages that a caller awaits the answer of. */
     this.expected = new Set();
     this._dropped = new RangeSet(state.dropped);
     this._skipped = new RangeSet(state.skipped);
@@ -79,7 +84,7 @@ export class Arrivals {
       }
       this._recognise(message);
       message.offered = row.position < state.offered;
-      this.turnstile.add(message);
+      this.handover.add(message);
       if (row.number !== null) unfinished.add(row.number, row.number + 1);
     }
     for (const [start, stop] of unfinished.without(state.delivered, state.received)) {
@@ -88,7 +93,7 @@ export class Arrivals {
     for (const [start, stop] of state.skipped) this._inbound.skip(start, stop - start);
   }
 
-  /** How many messages are not finished. */
+  /** The number of messages that are not finished. */
   get held() {
     return this._open.size;
   }
@@ -109,7 +114,7 @@ export class Arrivals {
     return this._keys.generation;
   }
 
-  /** What the gateway may not know to be dropped; the newest, as many as a HELLO takes. */
+  /** The newest dropped numbers that the gateway may not know of, as many as a HELLO takes. */
   get dropped() {
     return this._dropped.ranges().slice(-MAX_RANGES);
   }
@@ -123,7 +128,7 @@ export class Arrivals {
   }
 
   /**
-   * What the gateway may send after a HELLO.
+   * Return the credit that the gateway gets with a HELLO.
    * @returns {Credit}
    */
   room() {
@@ -133,10 +138,10 @@ export class Arrivals {
     return messages > 0 && bytes > 0 ? { messages, bytes } : PAUSE;
   }
 
-  /** What the gateway may have on the way: nothing while the next lot might not fit. */
+  /** Return the gateway's window: none while the next messages might not fit into the inbox. */
   window() {
     const { window, inboxMessages, inboxBytes } = this._terms;
-    // Opened again at the half, so that a full inbox does not flutter.
+    // Opened again only at the half, so that a full inbox does not open and close all the time.
     const share = this._paused ? 0.5 : 1;
     this._paused =
       this.held > (inboxMessages - window.messages) * share ||
@@ -144,13 +149,13 @@ export class Arrivals {
     return this._paused ? PAUSE : window;
   }
 
-  // What the gateway says.
+  // Frames from the gateway.
 
   /** @param {import("./wire/frames.js").MessageFrame} frame @param {number} now */
   take(frame, now) {
     if (frame.seq === null) {
-      if (this.turnstile.casual < this._terms.window.messages) {
-        this.turnstile.add(new Message(frame, this._defaultType, NO_POSITION, null));
+      if (this.handover.casual < this._terms.window.messages) {
+        this.handover.add(new Message(frame, this._defaultType, NO_POSITION, null));
       }
       return;
     }
@@ -172,11 +177,11 @@ export class Arrivals {
   }
 
   /**
-   * The gateway closed these numbers.
+   * Close the numbers that the gateway has skipped.
    * @param {import("./wire/frames.js").Skip} skip @param {number} now
    */
   skip({ first, count }, now) {
-    // This comes first: if it throws, nothing has changed.
+    // Called first: if it throws, nothing has changed.
     const ready = this._inbound.skip(first, count);
     for (const [number, message] of [...this._gapped]) {
       if (first <= number && number < first + count) {
@@ -191,7 +196,7 @@ export class Arrivals {
   }
 
   /**
-   * The gateway will not send what is missing below.
+   * Close the missing numbers below `count`, which the gateway will not send.
    * @param {number} count @param {number} now
    */
   closeBelow(count, now) {
@@ -202,7 +207,7 @@ export class Arrivals {
   }
 
   /**
-   * The gateway has taken note of these dropped numbers.
+   * Forget dropped numbers that the gateway now knows of.
    * @param {Ranges} ranges
    */
   told(ranges) {
@@ -213,9 +218,9 @@ export class Arrivals {
   }
 
   /**
-   * A new epoch: numbers count from 0; what is not finished keeps its place before them. What waits
-   * behind a gap comes again from a gateway that knows the old numbering (`related`), unless it was
-   * content to hear that we have it; any other gateway knows nothing of it.
+   * Start a new epoch: numbers count from 0, and messages that are not finished keep their places
+   * before them. A gateway that knows the old numbering (`related`) sends again what waits behind a
+   * gap, unless we had acknowledged that; any other gateway knows nothing of it.
    * @param {boolean} related
    */
   startOver(related) {
@@ -225,7 +230,7 @@ export class Arrivals {
       if (related && message.reliability !== Reliability.AT_LEAST_ONCE_DELIVERY) this._end(message);
       else {
         this._recognise(message);
-        this.turnstile.add(message);
+        this.handover.add(message);
       }
     }
     this._gapped.clear();
@@ -239,10 +244,10 @@ export class Arrivals {
     this.dirty = true;
   }
 
-  // What the application does.
+  // Calls from the application.
 
   /**
-   * The application is done with it; doing it twice changes nothing.
+   * Finish a message that the application is done with; a second call changes nothing.
    * @param {Message} message
    */
   finish(message) {
@@ -252,7 +257,7 @@ export class Arrivals {
   }
 
   /**
-   * Too late: the application will not have it, and the gateway is told so.
+   * Drop a message that is too late for the application, and note that for the gateway.
    * @param {Message} message
    */
   drop(message) {
@@ -265,10 +270,12 @@ export class Arrivals {
     this._end(message);
   }
 
-  /** Put into `change` what has to survive, and offer what may be offered with it.
-   * @param {Change} change */
+  /**
+   * Add to `change` what must survive, and offer the messages that may be offered with it.
+   * @param {Change} change
+   */
   collect(change) {
-    this.turnstile.offer();
+    this.handover.offer();
     change.detached = this._detached;
     this._detached = false;
     for (const message of this._unstored) {
@@ -288,17 +295,17 @@ export class Arrivals {
     this.dirty = false;
   }
 
-  /** What was dropped since the last change. */
+  /** Return the numbers that were dropped since the last change. */
   news() {
     const news = this._news.ranges();
     this._news = new RangeSet();
     return news;
   }
 
-  // Within.
+  // Helpers.
 
   /**
-   * The gap before these is gone.
+   * Take messages whose gap has been closed.
    * @param {Message[]} messages @param {number} now
    */
   _moveUp(messages, now) {
@@ -309,7 +316,7 @@ export class Arrivals {
   }
 
   /**
-   * Its number is due: it is known, too late, or new.
+   * Take a message whose number is due: it is known already, too late, or new.
    * @param {Message} message @param {number} now
    */
   _arrive(message, now) {
@@ -331,17 +338,19 @@ export class Arrivals {
     }
     if (message.inReplyTo !== null && this._answered(message, idOf(message.inReplyTo))) return;
     if (!message.stored) this._unstored.push(message);
-    this.turnstile.add(message);
+    this.handover.add(message);
   }
 
-  /** Whether it answers something of ours, and so does not wait for its turn.
-   * @param {Message} message @param {string} request */
+  /**
+   * Whether a message answers one of ours, and so does not wait for its turn.
+   * @param {Message} message @param {string} request
+   */
   _answered(message, request) {
     const against = refusalIn(message);
     if (against) this.refusals.push([request, against]);
     else if (this.expected.has(request)) this.answers.push([request, message]);
     else if (message.headers.answer) {
-      // It came too late, or is the second one.
+      // The answer came too late, or is the second one.
       this.drop(message);
       return true;
     } else return false;
@@ -350,9 +359,11 @@ export class Arrivals {
     return true;
   }
 
-  /** It waits in the inbox already: the new number is finished when the message is. Of an older one
-   * the gateway wants to know no more: it has taken that back, to give it anew.
-   * @param {Message} known @param {Message} again */
+  /**
+   * Give a message that is already in the inbox its new number, which is finished with the message.
+   * Its older number is closed: the gateway has replaced it with the new one.
+   * @param {Message} known @param {Message} again
+   */
   _adopt(known, again) {
     const number = /** @type {number} */ (again.number);
     again.number = known.number;
@@ -373,7 +384,7 @@ export class Arrivals {
   }
 
   /**
-   * Whatever became of it, its number is closed and nothing of it is kept.
+   * Close the number of a message, and keep nothing of the message.
    * @param {Message} message
    */
   _end(message) {
@@ -382,7 +393,7 @@ export class Arrivals {
     this._open.delete(message.position);
     this.heldBytes -= message.body.length;
     if (this._known.get(message.id) === message) this._known.delete(message.id);
-    this.turnstile.finished(message);
+    this.handover.finished(message);
     if (message.stored) this._removed.push(message.position);
     if (message.number !== null && message.number < this._inbound.received) {
       this._inbound.deliver(message.number);

@@ -1,6 +1,6 @@
 /**
- * One WebSocket from its handshake to its end: HELLO and WELCOME, the codec, credit, round trips and
- * the heartbeat. What is said of messages goes to its owner.
+ * One WebSocket from its handshake to its end: HELLO and WELCOME, the codec, credit, round trips
+ * and the heartbeat. Frames about messages go to the channel's owner.
  */
 
 import { HopError, malformed } from "./errors.js";
@@ -20,10 +20,10 @@ import { CloseCode, DEFAULT_CONTENT_TYPE, DEFAULT_MAX_FRAME, DEFAULT_WINDOW, Fea
  * @typedef {object} Owner
  * @property {(welcome: Welcome) => void} welcomed
  * @property {(frames: Frame[]) => void} received
- * @property {(reason: string, last: Close | null) => void} ended Exactly once, with the last word if
- *   the gateway could be understood until then.
+ * @property {(reason: string, last: Close | null) => void} ended Called once, with the
+ *   last CLOSE if what the gateway sent could be understood until then.
  *
- * @typedef {object} Socket What we use of a WebSocket.
+ * @typedef {object} Socket The part of a WebSocket that this SDK uses.
  * @property {string} binaryType
  * @property {number} bufferedAmount
  * @property {(data: Uint8Array) => void} send
@@ -35,16 +35,16 @@ import { CloseCode, DEFAULT_CONTENT_TYPE, DEFAULT_MAX_FRAME, DEFAULT_WINDOW, Fea
  * @typedef {new (url: string, protocol: string) => Socket} SocketClass
  */
 
-/** Until the WELCOME: the gateway may be on the far side of a satellite. */
+/** Milliseconds to wait for the WELCOME: the gateway may be on the far side of a satellite. */
 const WAIT_FOR_WELCOME = 30_000;
 
 /** Unsent bytes above which only acknowledgements are added. */
 const HIGH_WATER = 256 * 1024;
 
-/** How long the peer may take to answer our goodbye. */
+/** Milliseconds that the peer may take to answer our goodbye. */
 const GOODBYE = 2_000;
 
-/** The longest that a timer is set for: machines sleep, and timers with them. */
+/** The longest that a timer is set for, in milliseconds: timers stop while a machine sleeps. */
 const LONGEST_TIMER = 60_000;
 
 export class Channel {
@@ -66,13 +66,13 @@ export class Channel {
     this._decoder.begin(hello.received ?? 0, 0, 0);
     this._encoder = new Encoder();
     this._meter = new Meter(hello.window ?? DEFAULT_WINDOW, hello.received ?? 0);
-    /** @type {Heartbeat | null} There is one as soon as we are welcome. */
+    /** @type {Heartbeat | null} The heartbeat, which starts with the WELCOME. */
     this._heartbeat = null;
     this._features = 0;
     this._over = false;
-    /** Whether what came could not be understood. */
+    /** Whether the gateway sent something that could not be understood. */
     this.damaged = false;
-    /** @type {Close | null} The last word, whoever said it. */
+    /** @type {Close | null} The last CLOSE, from either side. */
     this._last = null;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this._timer = undefined;
@@ -90,17 +90,17 @@ export class Channel {
     return this._roundTrip.smoothed;
   }
 
-  /** Seconds of silence after which this channel is tried. */
+  /** Seconds of silence after which this channel is checked with a ping. */
   get heartbeat() {
     return this._heartbeat ? this._heartbeat.interval / 1000 : null;
   }
 
-  /** Whether the gateway has let us in. */
+  /** Whether the gateway has sent its WELCOME. */
   get welcomed() {
     return this._heartbeat !== null;
   }
 
-  /** Whether it takes more than a few bytes. */
+  /** Whether the channel can take more than a few bytes. */
   get room() {
     return this._socket.bufferedAmount < HIGH_WATER;
   }
@@ -120,7 +120,7 @@ export class Channel {
   }
 
   /**
-   * Say the last word.
+   * Send a CLOSE and close the socket.
    * @param {number} code @param {string} reason
    */
   close(code, reason) {
@@ -129,7 +129,7 @@ export class Channel {
     try {
       this._write([this._last]);
     } catch {
-      // It is not open yet, or no more.
+      // The socket is not open yet, or already closed.
     }
     this._socket.close(1000);
     clearTimeout(this._timer);
@@ -137,7 +137,7 @@ export class Channel {
   }
 
   /**
-   * The gateway did something wrong.
+   * Close the channel because the gateway broke the protocol.
    * @param {HopError} error
    */
   fail(error) {
@@ -209,7 +209,7 @@ export class Channel {
       case "welcome":
         throw malformed("a handshake comes only once");
       default:
-        break; // Links that are wanted, or word of what is dropped: nothing to us.
+        break; // Wanted links and dropped numbers do not concern this SDK.
     }
   }
 
@@ -257,7 +257,8 @@ export class Channel {
     this._over = true;
     clearTimeout(this._timer);
     this._socket.close(1000);
-    // After a fault of the gateway the last word is our complaint, and no word of the gateway.
+    // After a fault of the gateway the last CLOSE is our own complaint, not a statement of the
+    // gateway.
     this._owner.ended(this._last?.reason || reason, this.damaged ? null : this._last);
   }
 }

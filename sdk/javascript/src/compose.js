@@ -1,11 +1,11 @@
-/** Messages from what the application says: the one place that fills in headers. */
+/** Makes messages from what the application asks for: the one place that fills in headers. */
 
 import { LasthopError } from "./errors.js";
 import { utf8 } from "./wire/bytes.js";
 import { DEFAULT_CONTENT_TYPE, Operation } from "./wire/frames.js";
 
 const JSON_TYPE = "application/json";
-/** Seconds: the gateway knows nothing of links so far ahead. */
+/** The longest delay tolerance in seconds: the gateway cannot foresee links further ahead. */
 const MAX_DELAY = 31 * 86_400;
 const ADDRESSABLE = ["device", "user", "topic", "service", "group", "queue", "app"];
 
@@ -16,15 +16,15 @@ const ADDRESSABLE = ["device", "user", "topic", "service", "group", "queue", "ap
  * @property {Headers} headers
  * @property {Uint8Array} [body]
  * @property {string} [topic]
- * @property {boolean} [expects] Somebody waits for the answer.
+ * @property {boolean} [expects] Whether a caller awaits the answer.
  *
- * @typedef {object} Options What can be said of any message.
- * @property {string} [contentType] If it is not said: plain text for a string, unknown bytes otherwise.
+ * @typedef {object} Options The options of any message.
+ * @property {string} [contentType] Default: plain text for a string, unknown bytes otherwise.
  * @property {string} [title]
  * @property {number} [priority] 0 to 9.
  * @property {number} [rank]
- * @property {number} [expiresIn] Seconds after which nobody shall get it any more.
- * @property {number} [delayTolerance] Seconds that it may wait for a better link or moment.
+ * @property {number} [expiresIn] Seconds after which the message expires.
+ * @property {number} [delayTolerance] Seconds that the message may wait for a better link or moment.
  * @property {number} [reliability]
  * @property {number} [handling]
  * @property {string} [queue]
@@ -70,7 +70,8 @@ function headersOf(body, options) {
 }
 
 /**
- * A message for `device:NAME`, `user:`, `topic:`, `service:`, `group:`, `queue:NAME`, or `app:`.
+ * Compose a message for `device:NAME`, `user:`, `topic:`, `service:`, `group:`, `queue:NAME`, or
+ * `app:`.
  * @param {string} target @param {Body} body @param {Options} options @param {number} [replyWithin]
  * milliseconds
  * @returns {Draft}
@@ -85,9 +86,11 @@ export function message(target, body, options, replyWithin) {
   return { headers, body: bytesOf(body), topic, expects: replyWithin !== undefined };
 }
 
-/** The answer to a message, for whoever sent it.
+/**
+ * Compose the answer to a message, for its sender.
  * @param {import("./message.js").Message} to @param {Body} body @param {Options} options
- * @param {number} now @returns {Draft} */
+ * @param {number} now @returns {Draft}
+ */
 export function reply(to, body, options, now) {
   if (to.replyBefore !== null && now >= to.replyBefore) {
     throw new LasthopError("expired", "the sender no longer waits for an answer", { id: to.id });
@@ -103,15 +106,17 @@ export function reply(to, body, options, now) {
   return { headers, body: bytesOf(body) };
 }
 
-/** A wish to get what is published to a topic, or not to any more.
- * @param {string} topic @param {boolean} on @returns {Draft} */
+/**
+ * Compose a request to subscribe to a topic, or to end the subscription.
+ * @param {string} topic @param {boolean} on @returns {Draft}
+ */
 export function subscription(topic, on) {
   if (!topic) throw invalid("a topic has a name");
   return { headers: { operation: on ? Operation.SUBSCRIBE : Operation.UNSUBSCRIBE }, topic };
 }
 
 /**
- * What the device says of itself: battery, place, links.
+ * Compose a report of the device about itself: battery, place, links.
  * @param {object} report @returns {Draft}
  */
 export function context(report) {
@@ -120,12 +125,12 @@ export function context(report) {
 }
 
 /**
- * The user has read this message.
+ * Compose the report that the user has read a message.
  * @param {import("./message.js").Message} message @returns {Draft}
  */
 export function read(message) {
   const headers = { operation: Operation.READ, contentType: JSON_TYPE };
-  // Written by hand: a key has more digits than JSON.stringify keeps.
+  // Written by hand, because a key has more digits than JSON.stringify keeps.
   const body = `{"count":1,"message":${message.key}}`;
   return { headers, body: utf8(body), topic: message.topic ?? undefined };
 }

@@ -1,4 +1,4 @@
-/** Staying in touch: dial, hear the gateway, notice the end, wait, dial again. */
+/** Keeps the device in contact: dials, notices the end of a channel, waits, and dials again. */
 
 import { Channel } from "./channel.js";
 import { HopError } from "./errors.js";
@@ -11,10 +11,13 @@ import { CloseCode } from "./wire/frames.js";
  * @typedef {{link?: string, network?: string, heartbeat?: number}} Place
  */
 
-/** A gateway that takes us in and throws us out at once is not dialled more and more eagerly. */
+/**
+ * Milliseconds after which a channel counts as stable, and the backoff starts over: a gateway that
+ * accepts us and closes at once must not be dialled ever more often.
+ */
 const LASTING = 2_000;
 
-/** While the socket is full, how often to look whether it still is. */
+/** Milliseconds between two checks whether a full socket has room again. */
 const LOOK_AGAIN = 50;
 
 export class Contact {
@@ -26,7 +29,7 @@ export class Contact {
    * @param {Place} parts.place
    * @param {import("./retry.js").Backoff} parts.backoff
    * @param {() => number} parts.now
-   * @param {() => void} parts.changed contact was made or lost
+   * @param {() => void} parts.changed called when contact is made or lost
    */
   constructor({ turns, WebSocket, url, place, backoff, now, changed }) {
     this._turns = turns;
@@ -36,9 +39,9 @@ export class Contact {
     this._backoff = backoff;
     this._now = now;
     this._changed = changed;
-    /** Why there is no contact. */
+    /** Why there is no contact, in words. */
     this.problem = "not connected yet";
-    /** How many channels have ended because what came over them could not be understood. */
+    /** The number of channels that ended because what the gateway sent could not be understood. */
     this.damaged = 0;
     this.there = false;
     this._redial = false;
@@ -65,7 +68,7 @@ export class Contact {
     return room;
   }
 
-  /** Stay in touch until that makes no sense any more; then reject with why. */
+  /** Keep in contact until an error is final; then reject with that error. */
   run() {
     const running = this._run();
     this._running = running.catch(() => {});
@@ -86,12 +89,12 @@ export class Contact {
   }
 
   /**
-   * From the first packet to the last; resolves with the gateway's last word, and with the error that
-   * it means if it is final.
+   * Run one channel from its first packet to its last; resolve with the gateway's last CLOSE, and
+   * with its error if that is final.
    * @returns {Promise<{last: Close | null, error: Error | null}>}
    */
   async _oneChannel() {
-    // What the last channel still owed is said in this HELLO, so all of it has to be durable.
+    // The next HELLO carries what the last channel had not sent, so all of it must be durable.
     await this._turns.ask((session) => session.lost());
     const hello = await this._turns.askSettled((session) => session.hello(this.place));
     if (this._stopped) return { last: null, error: null };
@@ -136,7 +139,7 @@ export class Contact {
       try {
         channel = new Channel(this._WebSocket, this._url, hello, owner, this._now);
       } catch (error) {
-        reject(error); // The address is no address of a WebSocket.
+        reject(error); // The address is not that of a WebSocket.
         return;
       }
       this._channel = channel;
@@ -159,7 +162,7 @@ export class Contact {
     });
   }
 
-  /** Dial at once, over a new connection if there is one: the network has changed. */
+  /** Dial at once, in place of an open connection, because the network has changed. */
   reconnect() {
     this._hurry?.();
     if (this._channel) {
@@ -168,7 +171,7 @@ export class Contact {
     }
   }
 
-  /** Do not wait any longer for the next attempt. */
+  /** End the wait for the next attempt. */
   hurry() {
     this._hurry?.();
   }
@@ -178,7 +181,7 @@ export class Contact {
     if (frames.length) this._channel?.send(frames);
   }
 
-  /** Say goodbye. */
+  /** Close the channel with a goodbye. */
   async close() {
     this._stopped = true;
     this._hurry?.();

@@ -1,11 +1,11 @@
 /**
- * A device: it dials, stays in touch, hands messages over and sends them.
+ * A device: it dials, stays in contact, passes messages to the application and sends its messages.
  *
  *     const device = await connect({ url: "wss://gateway/hop", app: "shop", name: "phone-1", token });
  *     device.onMessage((message) => console.log(message.text));
  *
- * What decides is in `session`, what is durable in the inbox, the connection in `contact`; this module
- * is the application's view of them.
+ * Decisions are made in `session`, the inbox is durable, and `contact` has the connection; this
+ * module is the application's view of them.
  */
 
 import * as compose from "./compose.js";
@@ -24,23 +24,24 @@ import { Turns } from "./turns.js";
  * @typedef {import("./compose.js").Options} MessageOptions
  *
  * @typedef {object} DeviceOptions
- * @property {string} url Of the gateway's WebSocket: `ws://host:port/hop` or `wss://`.
+ * @property {string} url The address of the gateway's WebSocket: `ws://host:port/hop` or `wss://`.
  * @property {string} app
  * @property {string} name
  * @property {string} [token]
  * @property {Inbox} inbox
- * @property {string} [link] How the device is connected: wifi, mno ...
- * @property {string} [network] The operator, the SSID ...
- * @property {number} [heartbeat] Seconds of silence after which to ask whether the gateway is there.
- * @property {Partial<import("./session.js").Terms>} [terms] Other limits than the usual ones.
+ * @property {string} [link] The kind of the device's link: wifi, mno ...
+ * @property {string} [network] The name of the network: the operator, the SSID ...
+ * @property {number} [heartbeat] Seconds of silence after which to check that the gateway is there.
+ * @property {Partial<import("./session.js").Terms>} [terms] Limits that differ from the defaults.
  * @property {import("./channel.js").SocketClass} WebSocket
- * @property {{first?: number, longest?: number, random?: () => number}} [backoff] Milliseconds.
- * @property {() => number} [now] Milliseconds since 1970.
+ * @property {{first?: number, longest?: number, random?: () => number}} [backoff] Waits
+ *   between attempts to dial, in milliseconds.
+ * @property {() => number} [now] Returns milliseconds since 1970.
  */
 
 export class Device {
   /**
-   * Use `open`, or `connect` of the package.
+   * Create a device; applications use `open`, or `connect` of the package.
    * @param {DeviceOptions} options @param {Session} session
    */
   constructor(options, session) {
@@ -56,7 +57,7 @@ export class Device {
         send: (frames) => this._contact.send(frames),
         room: () => this._contact.room,
         ready: (messages) => this._arrived(messages),
-        tell: (happening) => this._tell(happening),
+        tell: (event) => this._tell(event),
         failed: (error) => void this._fail(error),
       },
       this._now,
@@ -74,11 +75,13 @@ export class Device {
     });
     /** @type {Message[]} */
     this._ready = [];
-    /** @type {string | null} Who takes the messages. */
+    /** @type {string | null} The method through which the application takes messages. */
     this._consumer = null;
     /** @type {(() => void)[]} */
     this._stirred = [];
-    /** @type {Map<string, MessageHandle>} Those that are not at their end. */
+    /**
+     * @type {Map<string, MessageHandle>} The handles of messages that are not at their end, by id.
+     */
     this._handles = new Map();
     /** @type {Map<string, {resolve: (message: Message) => void, reject: (error: unknown) => void}>} */
     this._answers = new Map();
@@ -86,14 +89,16 @@ export class Device {
     this._watchers = new Set();
     /** @type {((id: string, refusal: Refusal) => void) | null} */
     this._onRefused = null;
-    /** @type {unknown} What ended the device. */
+    /** @type {unknown} The error that ended the device; null while it runs. */
     this.error = null;
     /** @type {Promise<void> | null} */
     this._closing = null;
   }
 
-  /** Open the inbox and start to dial; it does not wait for the gateway.
-   * @param {DeviceOptions} options */
+  /**
+   * Open the inbox and start to dial, without waiting for the gateway.
+   * @param {DeviceOptions} options
+   */
   static async open(options) {
     const { app, name, token, terms } = options;
     const held = await options.inbox.load();
@@ -104,7 +109,7 @@ export class Device {
     return device;
   }
 
-  /** Make everything durable, say goodbye, and let go of the inbox. */
+  /** Make everything durable, close the connection with a goodbye, and close the inbox. */
   close() {
     this._closing ??= this._close();
     return this._closing;
@@ -143,7 +148,7 @@ export class Device {
 
   // Contact.
 
-  /** Whether the gateway has welcomed this device and is still there. */
+  /** Whether the gateway has welcomed this device and the connection is still open. */
   get connected() {
     return this._contact.there;
   }
@@ -153,35 +158,41 @@ export class Device {
     return this._contact.problem;
   }
 
-  /** How many connections have ended because what came over them could not be understood. */
+  /** The number of connections that ended because what the gateway sent could not be understood. */
   get damaged() {
     return this._contact.damaged;
   }
 
-  /** The smoothed round-trip time in milliseconds, when it is known. */
+  /** The smoothed round-trip time in milliseconds; null until it is known. */
   get roundTrip() {
     return this._contact.roundTrip;
   }
 
-  /** Seconds of silence after which the connection is tried, when there is one. */
+  /** Seconds of silence after which the connection is checked, while there is one. */
   get heartbeat() {
     return this._contact.heartbeat;
   }
 
-  /** How many messages wait for the gateway. */
+  /** The number of messages that wait for the gateway. */
   get waiting() {
     return this._session.waiting;
   }
 
-  /** Call this whenever contact is made or lost, or the device ends; returns how to stop that.
-   * @param {() => void} watcher */
+  /**
+   * Call `watcher` whenever contact is made or lost, or the device ends; return a function that
+   * stops the calls.
+   * @param {() => void} watcher
+   */
   onContact(watcher) {
     this._watchers.add(watcher);
     return () => this._watchers.delete(watcher);
   }
 
-  /** Until there is contact. Rejects with what ended the device, or after `timeout` seconds.
-   * @param {{timeout?: number}} options @returns {Promise<void>} */
+  /**
+   * Wait until there is contact. Rejects with the error that ended the device, or after `timeout`
+   * seconds.
+   * @param {{timeout?: number}} options @returns {Promise<void>}
+   */
   contact({ timeout } = {}) {
     return new Promise((resolve, reject) => {
       /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -207,7 +218,7 @@ export class Device {
   }
 
   /**
-   * The network has changed: dial at once.
+   * Dial at once, because the network has changed.
    * @param {{link?: string, network?: string}} [place]
    */
   moved(place) {
@@ -215,16 +226,19 @@ export class Device {
     this._contact.reconnect();
   }
 
-  /** Do not wait any longer for the next attempt to dial. */
+  /** End the wait for the next attempt to dial. */
   hurry() {
     this._contact.hurry();
   }
 
-  // Messages for the application. One of these ways at a time.
+  // Messages for the application, through one of these methods at a time.
 
-  /** Call this with every message, in order, one at a time; a message is done when what it returns
-   * has come to its end. If it fails, the device ends, and the message comes again in its next life.
-   * @param {(message: Message) => unknown} callback */
+  /**
+   * Call `callback` with every message, in order, one at a time; a message is done when the promise
+   * that `callback` returns is resolved. If it rejects, the device ends, and the message is
+   * delivered again when the device is opened again.
+   * @param {(message: Message) => unknown} callback
+   */
   onMessage(callback) {
     this._claim("onMessage");
     const run = async () => {
@@ -239,9 +253,11 @@ export class Device {
     });
   }
 
-  /** Messages in order. Each is done when the next one is asked for; if the loop is left before, it
-   * comes again in the device's next life.
-   * @returns {AsyncGenerator<Message, void, void>} */
+  /**
+   * Yield messages in order. Each is done when the next one is asked for; if the loop is left
+   * before, the message is delivered again when the device is opened again.
+   * @returns {AsyncGenerator<Message, void, void>}
+   */
   async *messages() {
     this._claim("messages()");
     try {
@@ -256,28 +272,36 @@ export class Device {
 
   // Messages from the application.
 
-  /** Call this when the gateway refuses a message that nobody waits for.
-   * @param {(id: string, refusal: Refusal) => void} callback */
+  /**
+   * Call `callback` when the gateway refuses a message whose answer is not awaited.
+   * @param {(id: string, refusal: Refusal) => void} callback
+   */
   onRefused(callback) {
     this._onRefused = callback;
   }
 
-  /** Send to `device:NAME`, `user:`, `topic:`, `service:`, `group:`, `queue:NAME`, or `app:`. Resolves when it is durable
-   * here; the handle tells the rest.
-   * @param {string} target @param {Body} body @param {MessageOptions} [options] */
+  /**
+   * Send to `device:NAME`, `user:`, `topic:`, `service:`, `group:`, `queue:NAME`, or `app:`.
+   * Resolves when the message is durable on this device; the handle reports its further progress.
+   * @param {string} target @param {Body} body @param {MessageOptions} [options]
+   */
   send(target, body, options = {}) {
     return this._send(compose.message(target, body, options));
   }
 
-  /** Send to everyone who has subscribed to a topic.
-   * @param {string} topic @param {Body} body @param {MessageOptions} [options] */
+  /**
+   * Publish a message to a topic, for all its subscribers.
+   * @param {string} topic @param {Body} body @param {MessageOptions} [options]
+   */
   publish(topic, body, options = {}) {
     return this._send(compose.message(`topic:${topic}`, body, options));
   }
 
-  /** Send, and wait `timeout` seconds for the answer.
+  /**
+   * Send a message, and wait `timeout` seconds for the answer.
    * @param {string} target @param {Body} body
-   * @param {MessageOptions & {timeout?: number}} options @returns {Promise<Message>} */
+   * @param {MessageOptions & {timeout?: number}} options @returns {Promise<Message>}
+   */
   async request(target, body, { timeout = 30, ...options } = {}) {
     const draft = compose.message(target, body, options, Math.ceil(timeout * 1000));
     /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -316,7 +340,7 @@ export class Device {
   }
 
   /**
-   * Ask for what is published to a topic from now on.
+   * Subscribe to a topic, to receive what is published to it from now on.
    * @param {string} topic
    */
   subscribe(topic) {
@@ -324,7 +348,7 @@ export class Device {
   }
 
   /**
-   * Ask for no more of it.
+   * End the subscription to a topic.
    * @param {string} topic
    */
   unsubscribe(topic) {
@@ -332,7 +356,7 @@ export class Device {
   }
 
   /**
-   * Tell the gateway about the device: battery, place, links.
+   * Report to the gateway about the device: battery, place, links.
    * @param {object} report
    */
   report(report) {
@@ -340,7 +364,7 @@ export class Device {
   }
 
   /**
-   * Tell the gateway that the user has read a message.
+   * Report to the gateway that the user has read a message.
    * @param {Message} message
    */
   read(message) {
@@ -357,12 +381,12 @@ export class Device {
     });
   }
 
-  // Within.
+  // Helpers.
 
   /** @param {string} consumer */
   _claim(consumer) {
     if (this._consumer) {
-      throw new LasthopError("conflict", `messages go to ${this._consumer} already`);
+      throw new LasthopError("conflict", `messages already go to ${this._consumer}`);
     }
     this._consumer = consumer;
   }
@@ -399,25 +423,25 @@ export class Device {
     for (const watcher of [...this._watchers]) watcher();
   }
 
-  /** @param {import("./session.js").Happening} happening */
-  _tell(happening) {
-    if (happening.kind === "lapsed") return;
-    const { id } = happening;
+  /** @param {import("./session.js").SessionEvent} event */
+  _tell(event) {
+    if (event.kind === "lapsed") return;
+    const { id } = event;
     const handle = this._handles.get(id);
     const answer = this._answers.get(id);
-    if (happening.kind === "answered") answer?.resolve(happening.message);
-    else if (happening.kind === "refused") {
-      handle?.move(Status.REFUSED, happening.refusal);
-      answer?.reject(new MessageRefused(happening.refusal, id));
-      if (!answer) this._onRefused?.(id, happening.refusal);
+    if (event.kind === "answered") answer?.resolve(event.message);
+    else if (event.kind === "refused") {
+      handle?.move(Status.REFUSED, event.refusal);
+      answer?.reject(new MessageRefused(event.refusal, id));
+      if (!answer) this._onRefused?.(id, event.refusal);
       this._handles.delete(id);
-    } else handle?.move(happening.kind);
-    // A refusal may follow an acceptance, but who holds the handle for that long is told by onRefused.
-    if (happening.kind === "accepted") this._retire(id);
+    } else handle?.move(event.kind);
+    // A refusal may follow an acceptance; by then the application learns of it through onRefused.
+    if (event.kind === "accepted") this._retire(id);
   }
 
   /**
-   * Handles of accepted messages stay a while, for a refusal that may follow.
+   * Keep the handle of an accepted message for a while, for a refusal that may follow.
    * @param {string} id
    */
   _retire(id) {
@@ -433,5 +457,5 @@ export class Device {
   }
 }
 
-/** Handles that are kept for a refusal that may follow an acceptance. */
+/** The number of handles that are kept for a refusal that may follow an acceptance. */
 const REMEMBERED = 1024;

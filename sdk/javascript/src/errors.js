@@ -1,6 +1,6 @@
 /**
- * Everything that can go wrong, with a stable `code` for programs and a sentence for people.
- * The codes are those of the gateway and of the Python SDK.
+ * The errors of this SDK, each with a stable `code` for programs and a sentence for people. The
+ * codes are those of the gateway and of the Python SDK.
  */
 
 /** Base of all errors that this SDK raises on purpose. */
@@ -19,7 +19,7 @@ export class LasthopError extends Error {
   }
 }
 
-/** The other end of a channel broke the protocol; `closeCode` is what it is told. */
+/** The other end of a channel broke the protocol; `closeCode` is sent in the CLOSE. */
 export class HopError extends LasthopError {
   /**
    * @param {string} code
@@ -34,7 +34,9 @@ export class HopError extends LasthopError {
   }
 }
 
-/** The gateway has a message and will not act on it; `reason` is its stable code for why. */
+/**
+ * The gateway received a message and will not act on it; `reason` is the stable code of the reason.
+ */
 export class MessageRefused extends LasthopError {
   /**
    * @param {import("./message.js").Refusal} refusal

@@ -1,16 +1,16 @@
-/** What became of a message that this device sent. */
+/** Handles, which report what happens to a message that this device sent. */
 
 import { LasthopError, MessageRefused } from "./errors.js";
 
-/** How far a message has come; it only moves on. */
+/** How far a message has come; the status only moves forward. */
 export const Status = Object.freeze({
-  /** Durable on this device. */
+  /** The message is durable on this device. */
   QUEUED: "queued",
-  /** It has left at least once. */
+  /** The message has left the device at least once. */
   SENT: "sent",
-  /** The gateway has it: it will not be lost. */
+  /** The gateway has the message: it will not be lost. */
   ACCEPTED: "accepted",
-  /** The gateway will not act on it, and said why. */
+  /** The gateway will not act on the message, and gave a reason. */
   REFUSED: "refused",
 });
 
@@ -18,11 +18,11 @@ const ORDER = [Status.QUEUED, Status.SENT, Status.ACCEPTED, Status.REFUSED];
 
 /** @typedef {"queued" | "sent" | "accepted" | "refused"} StatusName */
 
-/** One message on its way. */
+/** Reports the progress of one sent message. */
 export class MessageHandle {
   /** @param {string} id */
   constructor(id) {
-    /** By which this device knows it; the gateway gives it an id of its own. */
+    /** The id of the message on this device; the gateway gives the message an id of its own. */
     this.id = id;
     /** @type {StatusName} */
     this.status = Status.QUEUED;
@@ -35,8 +35,8 @@ export class MessageHandle {
   }
 
   /**
-   * Until it has come this far. Rejects when the gateway refuses it, after `timeout` seconds, or
-   * when the device ends.
+   * Wait until the message has reached a status. Rejects when the gateway refuses the message,
+   * after `timeout` seconds, or when the device ends.
    * @param {StatusName} status @param {{timeout?: number}} options
    */
   async reached(status, { timeout } = {}) {
@@ -53,7 +53,7 @@ export class MessageHandle {
         if (this.refusal && status !== Status.REFUSED) throw new MessageRefused(this.refusal, this.id);
         if (ORDER.indexOf(this.status) >= ORDER.indexOf(status)) return;
         if (this._failure) throw this._failure;
-        if (late) throw new LasthopError("timeout", `the message is not ${status} in time`, { id: this.id });
+        if (late) throw new LasthopError("timeout", `the message did not become ${status} in time`, { id: this.id });
         await /** @type {Promise<void>} */ (new Promise((resolve) => this._waiting.push(resolve)));
       }
     } finally {
@@ -62,7 +62,7 @@ export class MessageHandle {
   }
 
   /**
-   * Until the gateway has it.
+   * Wait until the gateway has accepted the message.
    * @param {{timeout?: number}} options
    */
   accepted(options = {}) {
@@ -77,7 +77,7 @@ export class MessageHandle {
   }
 
   /**
-   * The device has ended: it will come no further in this life.
+   * Note that the device has ended: the message makes no further progress until it is opened again.
    * @param {unknown} error
    */
   fail(error) {

@@ -1,10 +1,13 @@
-/** Is the gateway still there? The device asks after an interval without traffic in either direction. */
+/**
+ * Checks whether the gateway is still there: the device sends a ping after an interval without
+ * traffic in either direction.
+ */
 
 const DEFAULT_INTERVAL = 240_000;
 const PATIENCE = 60_000;
 
 export class Heartbeat {
-  /** @param {number} now @param {number} [seconds] what the WELCOME has decided */
+  /** @param {number} now @param {number} [seconds] the interval that the WELCOME sets */
   constructor(now, seconds) {
     this.interval = seconds ? seconds * 1000 : DEFAULT_INTERVAL;
     this._received = now;
@@ -14,7 +17,8 @@ export class Heartbeat {
   }
 
   /**
-   * Something arrived; returns how long a ping has been waiting, if one was.
+   * Note that something arrived; return how long a ping has waited for an answer, null if none was
+   * sent.
    * @param {number} now
    */
   onReceived(now) {
@@ -29,7 +33,7 @@ export class Heartbeat {
     this._sent = now;
   }
 
-  /** When to ask `check` again. */
+  /** Return when to call `check` again. */
   nextDue() {
     if (this._pinged !== null) return this._pinged + Math.min(this.interval * 1.5, PATIENCE);
     return Math.min(this._received, this._sent) + this.interval;

@@ -1,5 +1,5 @@
 /**
- * What came in, by number: each once, given out in order; and what to acknowledge. Numbers start at
+ * The numbers that came in: each is passed on once and in order, and acknowledged. Numbers start at
  * 0 in every epoch; what arrives beyond a gap waits until the gap is filled, skipped or closed.
  */
 
@@ -7,7 +7,9 @@ import { outOfOrder } from "./errors.js";
 import { RangeSet } from "./ranges.js";
 import { MAX_RANGES, ack } from "./wire/frames.js";
 
-/** Above any credit that we grant, so that only nonsense meets it. */
+/**
+ * How far ahead a number may be: above any credit that we grant, so that only a fault exceeds it.
+ */
 const FARTHEST = 4096;
 
 /** @template T */
@@ -23,8 +25,10 @@ export class Inbound {
     this._done = new RangeSet();
   }
 
-  /** Take an item in; returns what can be handed over now, in order. A duplicate gives nothing.
-   * @param {number} seq @param {T} item @returns {T[]} */
+  /**
+   * Take an item in; return what can be passed on now, in order. A duplicate returns nothing.
+   * @param {number} seq @param {T} item @returns {T[]}
+   */
   receive(seq, item) {
     this._check(seq + 1);
     if (seq < this.received || !this._ahead.add(seq, seq + 1).length) {
@@ -35,8 +39,11 @@ export class Inbound {
     return this._advance();
   }
 
-  /** Close numbers whose message expired or was cancelled; returns what waited only for them.
-   * @param {number} first @param {number} count @returns {T[]} */
+  /**
+   * Close numbers whose message expired or was cancelled; return the items that waited only for
+   * them.
+   * @param {number} first @param {number} count @returns {T[]}
+   */
   skip(first, count) {
     const stop = first + count;
     this._check(stop);
@@ -50,7 +57,7 @@ export class Inbound {
   }
 
   /**
-   * At a resume: wait for no number below `count`.
+   * Stop waiting for numbers below `count`, when a session resumes.
    * @param {number} count @returns {T[]}
    */
   closeBelow(count) {
@@ -58,7 +65,7 @@ export class Inbound {
   }
 
   /**
-   * The application has had these numbers.
+   * Note that the application is done with these numbers.
    * @param {number} seq @param {number} [count]
    */
   deliver(seq, count = 1) {
@@ -68,7 +75,7 @@ export class Inbound {
     this._finish(seq, seq + count);
   }
 
-  /** What to tell the sender now. */
+  /** Return the acknowledgement for the gateway. */
   acknowledgement() {
     return ack(this.received, this.delivered, this._ahead.ranges(MAX_RANGES));
   }
@@ -89,7 +96,7 @@ export class Inbound {
   }
 
   /**
-   * Move the received count over everything that has arrived.
+   * Move the received count over everything that has arrived; return it.
    * @returns {T[]}
    */
   _advance() {

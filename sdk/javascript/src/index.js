@@ -1,6 +1,4 @@
-/**
- * A lasthop device for browsers and hybrid apps. Node has `node.js`, with the same names.
- */
+/** A lasthop device for browsers and hybrid apps. Node has `node.js`, with the same names. */
 
 import { Device } from "./device.js";
 import { IndexedDbInbox } from "./inbox/indexeddb.js";
@@ -22,7 +20,7 @@ export { Handling, Reliability } from "./wire/frames.js";
  */
 
 /**
- * Open a device and start to dial; it does not wait for the gateway (`device.contact()` does). The
+ * Open a device and start to dial, without waiting for the gateway (`device.contact()` waits). The
  * inbox is kept in IndexedDB, under the names of the app and the device, unless said otherwise.
  * @param {ConnectOptions} options
  */
@@ -39,8 +37,10 @@ export async function connect(options) {
   return device;
 }
 
-/** A browser knows when its network comes back and when somebody looks at the page again.
- * @param {Device} device */
+/**
+ * Dial at once when the browser's network comes back, and when the user returns to the page.
+ * @param {Device} device
+ */
 function followBrowser(device) {
   if (typeof window === "undefined") return;
   const online = () => device.hurry();

@@ -1,7 +1,9 @@
-/** Which messages the application has had, by id: how one is recognised in a new epoch. */
+/**
+ * Remembers which messages the application is done with, by id, to recognise them in a new epoch.
+ */
 
 /**
- * At least the last `limit` ids, at most twice as many: when the young generation is full the old
+ * At least the last `limit` ids, at most twice as many: when the young generation is full, the old
  * one is forgotten at once.
  */
 export class KeyMemory {

@@ -1,4 +1,4 @@
-/** A message as the application sees it, its key, and what the gateway answers to one it refuses. */
+/** A message as the application sees it, its key, and the gateway's refusal of a message. */
 
 import { decodeText } from "./wire/bytes.js";
 import { DEFAULT_PRIORITY, ERROR_TYPE, Handling, Reliability } from "./wire/frames.js";
@@ -8,19 +8,21 @@ import { COUNTER_MASK, TIME_SHIFT } from "./wire/layout.js";
 const EPOCH = 1_735_689_600_000;
 
 /**
- * When a message with this key was accepted, in milliseconds since 1970.
+ * Return when the message with a key was accepted, in milliseconds since 1970.
  * @param {bigint} key
  */
 export const keyTime = (key) => Number(key >> TIME_SHIFT) + EPOCH;
 
 /**
- * The key in sixteen digits.
+ * Return a key in sixteen hexadecimal digits.
  * @param {bigint} key
  */
 export const idOf = (key) => key.toString(16).padStart(16, "0");
 
-/** The next key of this device: later than the last one, whatever the clock says.
- * @param {bigint} last @param {number} now milliseconds */
+/**
+ * Return the next key of this device: later than the last one, whatever the clock says.
+ * @param {bigint} last @param {number} now milliseconds
+ */
 export function nextKey(last, now) {
   const fresh = BigInt(Math.max(0, Math.floor(now) - EPOCH)) << TIME_SHIFT;
   if (fresh > last) return fresh;
@@ -29,7 +31,7 @@ export function nextKey(last, now) {
   return (following & COUNTER_MASK) === 0n ? ((last >> TIME_SHIFT) + 1n) << TIME_SHIFT : following;
 }
 
-/** Of a best-effort message, which has no place in the inbox. */
+/** The position of a best-effort message, which has no place in the inbox. */
 export const NO_POSITION = -1;
 
 /**
@@ -41,9 +43,9 @@ export const NO_POSITION = -1;
 export class Message {
   /**
    * @param {MessageFrame} frame
-   * @param {string} defaultType the content type that goes without saying
-   * @param {number} position its place in the inbox, which only grows, whatever the numbering
-   * @param {number | null} number its number in the epoch that holds
+   * @param {string} defaultType the content type of a message that names none
+   * @param {number} position the place in the inbox, which only grows, whatever the numbering
+   * @param {number | null} number the number in the present epoch
    */
   constructor(frame, defaultType, position, number) {
     this.frame = frame;
@@ -51,9 +53,11 @@ export class Message {
     this.position = position;
     this.number = number;
     const headers = frame.headers;
-    /** The application may have seen it before. */
+    /** Whether the application may have seen the message before. */
     this.redelivered = headers?.redelivered ?? false;
-    /** @type {number | null} Milliseconds since 1970, after which nobody shall have it. */
+    /**
+     * @type {number | null} When the message expires, in milliseconds since 1970; null if never.
+     */
     this.deadline =
       headers?.deliverWithin !== undefined && frame.key !== null
         ? keyTime(frame.key) + headers.deliverWithin
@@ -67,17 +71,17 @@ export class Message {
     return this.frame.headers ?? {};
   }
 
-  /** The time-ordered number that identifies it; 0n when the gateway gave none. */
+  /** The time-ordered number that identifies the message; 0n when the gateway gave none. */
   get key() {
     return this.frame.key ?? 0n;
   }
 
-  /** The short form of its id. */
+  /** The short form of the message's id. */
   get id() {
     return idOf(this.key);
   }
 
-  /** When the gateway accepted it. */
+  /** When the gateway accepted the message. */
   get publishedAt() {
     return new Date(keyTime(this.key));
   }
@@ -90,12 +94,12 @@ export class Message {
     return this.frame.body;
   }
 
-  /** The content as text; throws when it is none. */
+  /** The body as text; throws when it is not text. */
   get text() {
     return decodeText(this.frame.body);
   }
 
-  /** The content as JSON; throws when it is none. */
+  /** Return the body as JSON; throws when it is not JSON. */
   json() {
     return JSON.parse(this.text);
   }
@@ -124,7 +128,7 @@ export class Message {
     return this.headers.reliability ?? Reliability.EXACTLY_ONCE;
   }
 
-  /** The device that sent it; null when it came from a publisher. */
+  /** The device that sent the message; null when it came from a publisher. */
   get source() {
     return this.headers.source ?? null;
   }
@@ -138,19 +142,19 @@ export class Message {
     return this.headers.inReplyTo ?? null;
   }
 
-  /** Whether somebody waits for an answer. */
+  /** Whether the sender waits for an answer. */
   get wantsReply() {
     return this.headers.replyWithin !== undefined;
   }
 
-  /** Until when an answer is of use, in milliseconds since 1970. */
+  /** Until when the sender waits for an answer, in milliseconds since 1970. */
   get replyBefore() {
     const within = this.headers.replyWithin;
     return within === undefined ? null : keyTime(this.key) + within;
   }
 
   /**
-   * The sender's own headers.
+   * The headers that the sender added.
    * @returns {Record<string, string>}
    */
   get extra() {
@@ -158,15 +162,18 @@ export class Message {
   }
 }
 
-/** What the gateway says against the message that this one answers, if it is such an answer.
- * @param {Message} message @returns {Refusal | null} */
+/**
+ * Return the refusal in a message with which the gateway refuses one of ours; null if it is another
+ * message.
+ * @param {Message} message @returns {Refusal | null}
+ */
 export function refusalIn(message) {
   if (message.headers.contentType !== ERROR_TYPE || message.inReplyTo === null) return null;
   try {
     const { code, detail } = message.json();
     if (typeof code === "string" && typeof detail === "string") return { code, detail };
   } catch {
-    // Said below.
+    // The error below covers it.
   }
   return { code: "unknown", detail: "the gateway gave a reason that cannot be read" };
 }

@@ -1,4 +1,4 @@
-/** Holds the gateway to the window that it was given on one channel. */
+/** Checks that the gateway keeps within the window that it was given on one channel. */
 
 import { creditExceeded } from "./errors.js";
 
@@ -17,7 +17,7 @@ export class Meter {
   }
 
   /**
-   * A message arrived.
+   * Count a message that arrived; throw if it is beyond the window.
    * @param {number} seq @param {number} size
    */
   take(seq, size) {
@@ -32,7 +32,7 @@ export class Meter {
   }
 
   /**
-   * The received count that the gateway was told.
+   * Note the received count that the gateway was told.
    * @param {number} received
    */
   acknowledge(received) {
@@ -44,7 +44,7 @@ export class Meter {
   }
 
   /**
-   * What was granted once is never called exceeded.
+   * Grant a window; what an earlier one allowed stays allowed.
    * @param {import("./wire/frames.js").Credit} window
    */
   grant(window) {

@@ -14,8 +14,8 @@ export { Message } from "./message.js";
 export { Handling, Reliability } from "./wire/frames.js";
 
 /**
- * Open a device and start to dial; it does not wait for the gateway (`device.contact()` does).
- * `inbox` is the path of a file, or an inbox; without one nothing outlives the device.
+ * Open a device and start to dial, without waiting for the gateway (`device.contact()` waits).
+ * `inbox` is the path of a file, or an inbox; without one, messages are kept in memory only.
  * @param {Omit<import("./device.js").DeviceOptions, "inbox" | "WebSocket"> & {
  *   inbox?: string | import("./inbox/memory.js").Inbox,
  *   WebSocket?: import("./channel.js").SocketClass,

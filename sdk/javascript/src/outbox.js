@@ -1,7 +1,7 @@
 /**
- * The outgoing half of a session: what the gateway may not have yet. A message has its number from
- * the moment it is queued, leaves when it is durable, the gateway has credit for it and a channel is
- * open, and is kept until the gateway has acknowledged it.
+ * The outgoing half of a session: messages that the gateway may not have yet. A message gets its
+ * number when it is queued, leaves when it is durable, the gateway has credit for it and a channel
+ * is open, and is kept until the gateway has acknowledged it.
  */
 
 import { LasthopError, outOfOrder } from "./errors.js";
@@ -16,27 +16,29 @@ import { DEFAULT_MAX_FRAME, DEFAULT_WINDOW } from "./wire/frames.js";
  * @typedef {import("./wire/frames.js").Ack} Ack
  * @typedef {import("./wire/frames.js").Credit} Credit
  *
- * @typedef {object} Outgoing One message on its way.
- * @property {MessageFrame} frame As it is sent, but for the number.
+ * @typedef {object} Outgoing One message that the gateway may not have.
+ * @property {MessageFrame} frame The frame as it is sent, without its number.
  * @property {string} id
- * @property {number} size Of the frame, no less.
+ * @property {number} size An upper bound of the frame's bytes.
  * @property {number} number
  * @property {boolean} stored
- * @property {boolean} sent Over the channel that is open now.
+ * @property {boolean} sent Whether the message was sent over the open channel.
  */
 
-/** Room in a frame for what comes before the headers and the body, and the smaller headers. */
+/** Bytes in a frame for what comes before the headers and the body, and for the smaller headers. */
 const OVERHEAD = 164;
 
-/** Acknowledged messages that may wait to be removed with some other change: after a crash the
- * WELCOME tells again that they were taken. */
+/**
+ * Acknowledged messages that may wait to be removed with another change: after a crash the WELCOME
+ * tells again that the gateway has them.
+ */
 const PRUNE = 256;
 
-/** A skip of more numbers at once would be taken for nonsense. */
+/** The most numbers in one skip: the gateway would refuse more. */
 const FARTHEST = 4096;
 
 /**
- * An upper bound of what a message takes on the wire.
+ * Return an upper bound of the bytes that a message takes on the wire.
  * @param {MessageFrame} frame
  */
 export function frameSize({ body, topic, headers }) {
@@ -52,7 +54,7 @@ export class Outbox {
     this.assigned = held.state.assigned;
     /** How many numbers the gateway has. */
     this.received = held.state.accepted;
-    /** @type {Map<number, Outgoing>} By number, in order. */
+    /** @type {Map<number, Outgoing>} The messages by number, in order. */
     this._items = new Map();
     this._individual = new RangeSet();
     this._bytes = 0;
@@ -62,16 +64,16 @@ export class Outbox {
       this._items.set(number, item);
       this._bytes += item.size;
     }
-    /** @type {Outgoing[]} Best effort: neither numbered nor kept. */
+    /** @type {Outgoing[]} Best-effort messages, which are neither numbered nor kept. */
     this._casual = [];
     /** @type {Outgoing[]} */
     this._unstored = [];
     /** @type {string[]} */
     this._taken = [];
     this._renumbered = false;
-    /** @type {string[]} Ids of what was acknowledged since the owner last looked. */
+    /** @type {string[]} Ids of messages that were acknowledged since the owner last looked. */
     this.accepted = [];
-    /** @type {string[]} And of what left. */
+    /** @type {string[]} Ids of messages that were sent since the owner last looked. */
     this.sent = [];
     /** @type {[string, import("./message.js").Refusal][]} */
     this.refusals = [];
@@ -79,14 +81,14 @@ export class Outbox {
     this._window = DEFAULT_WINDOW;
     this._maxFrame = DEFAULT_MAX_FRAME;
     this.more = false;
-    /** The next number to look at, and what the gateway is taken to have. */
+    /** The next number to send, from what the gateway is assumed to have. */
     this._cursor = this.received;
     this._peerReceived = this.received;
     this._inFlight = 0;
     this._skips = new RangeSet();
   }
 
-  /** How many messages the gateway may not have. */
+  /** The number of messages that the gateway may not have. */
   get waiting() {
     return this._items.size + this._casual.length;
   }
@@ -96,7 +98,7 @@ export class Outbox {
   }
 
   /**
-   * Throw if it is too large, or too many wait already.
+   * Throw if a message is too large, or too many are waiting already.
    * @param {MessageFrame} frame
    */
   check(frame) {
@@ -111,7 +113,7 @@ export class Outbox {
   }
 
   /**
-   * Take a message that was checked.
+   * Queue a message that was checked; return its id.
    * @param {MessageFrame} frame @param {boolean} casual
    */
   queue(frame, casual) {
@@ -130,8 +132,10 @@ export class Outbox {
 
   // The channel.
 
-  /** A channel is open and the gateway says what it has: the rest goes again.
-   * @param {Ack} ack @param {Credit} [window] @param {number} [maxFrame] */
+  /**
+   * Prepare to send over a new channel what the gateway, by its WELCOME, does not have.
+   * @param {Ack} ack @param {Credit} [window] @param {number} [maxFrame]
+   */
   resume(ack, window = DEFAULT_WINDOW, maxFrame = DEFAULT_MAX_FRAME) {
     this.lost();
     this._window = window;
@@ -139,14 +143,15 @@ export class Outbox {
     this._peerReceived = ack.received;
     this.acknowledge(ack);
     this._cursor = ack.received;
-    // What it lacks and we no longer have (it is an older copy of itself) it must not wait for.
+    // Numbers that the gateway lacks and we no longer have (it is an older copy of itself) are
+    // skipped, so that it does not wait for them.
     const there = new RangeSet(ack.individual);
     for (const number of this._items.keys()) there.add(number, number + 1);
     this._skips = new RangeSet(there.without(ack.received, this.assigned));
   }
 
   /**
-   * Number everything from 0, without what the gateway has.
+   * Number the messages from 0, without those that the gateway has.
    * @param {number} dropBelow
    */
   startOver(dropBelow) {
@@ -166,7 +171,7 @@ export class Outbox {
     this.lost();
   }
 
-  /** No channel is open: what is under way must be sent again. */
+  /** Note that no channel is open: messages that are not acknowledged must be sent again. */
   lost() {
     for (const item of this._items.values()) item.sent = false;
     this._cursor = this.received;
@@ -176,7 +181,7 @@ export class Outbox {
   }
 
   /**
-   * The gateway has these; a stale word changes nothing.
+   * Note what the gateway has; an outdated acknowledgement changes nothing.
    * @param {Ack} ack
    */
   acknowledge(ack) {
@@ -208,7 +213,7 @@ export class Outbox {
   }
 
   /**
-   * The gateway takes more, or less, at a time.
+   * Set the gateway's window.
    * @param {Credit} window
    */
   credit(window) {
@@ -216,8 +221,8 @@ export class Outbox {
   }
 
   /**
-   * What goes out now, of the numbers below `durable`: about `budget` bytes. `more` tells whether
-   * it was cut short by that.
+   * Return the frames to send now, of the numbers below `durable`: about `budget` bytes. `more`
+   * tells whether that budget cut them short.
    * @param {number} durable @param {number} budget @returns {Frame[]}
    */
   frames(durable, budget) {
@@ -239,7 +244,7 @@ export class Outbox {
       if (!item) {
         if (!this._pass(frames)) break;
       } else if (item.size > this._maxFrame) {
-        this.refusals.push([item.id, { code: "too_large", detail: `the gateway takes frames of ${this._maxFrame} bytes` }]);
+        this.refusals.push([item.id, { code: "too_large", detail: `the gateway accepts frames of at most ${this._maxFrame} bytes` }]);
         this._items.delete(item.number);
         this._forget(item);
         this._skips.add(item.number, item.number + 1);
@@ -256,16 +261,21 @@ export class Outbox {
     return frames;
   }
 
-  /** Whether the gateway's window has room: one message may exceed the bytes when it is alone.
-   * @param {Outgoing} item */
+  /**
+   * Whether the gateway's window has room; a single message may exceed the bytes.
+   * @param {Outgoing} item
+   */
   _admits(item) {
     const size = item.frame.body.length;
     const fits = this._inFlight === 0 || this._inFlight + size <= this._window.bytes;
     return fits && item.number - this._peerReceived < this._window.messages;
   }
 
-  /** Nothing is left under this number: skip it if the gateway waits for it. False: not yet.
-   * @param {Frame[]} frames */
+  /**
+   * Skip a number without a message, if the gateway waits for it; return false if it cannot be
+   * skipped yet.
+   * @param {Frame[]} frames
+   */
   _pass(frames) {
     const number = this._cursor;
     const range = this._skips.ranges().find(([start, stop]) => start <= number && number < stop);
@@ -295,7 +305,7 @@ export class Outbox {
   }
 
   /**
-   * Put into `change` what has to survive.
+   * Add to `change` what must survive.
    * @param {import("./change.js").Change} change
    */
   collect(change) {

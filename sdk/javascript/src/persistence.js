@@ -1,4 +1,6 @@
-/** Does the numbering go on? What the device makes of the WELCOME to its HELLO. */
+/**
+ * Decides whether the numbering continues: what the device concludes from the WELCOME to its HELLO.
+ */
 
 import { outOfOrder } from "./errors.js";
 import { ack } from "./wire/frames.js";
@@ -9,11 +11,11 @@ import { ack } from "./wire/frames.js";
  * @typedef {{incarnation?: Uint8Array | null, epoch?: number | null}} Numbering
  *
  * @typedef {{kind: "continue", ack: import("./wire/frames.js").Ack, closed: number}} Continue
- *   Believe `ack`, send the rest again, await nothing below `closed`.
+ *   Accept `ack`, send the rest again, and wait for no number below `closed`.
  * @typedef {{kind: "start over", dropBelow: number}} StartOver
  *   Forget all counts and number the outbox from 0, without what the gateway holds already.
  * @typedef {{kind: "redial", forget: boolean}} Redial
- *   Close this channel and dial again, with other claims, or (`forget`) with none.
+ *   Close this channel and dial again, claiming another epoch, or (`forget`) none.
  */
 
 /** @param {Numbering} one @param {Numbering} other */
@@ -23,7 +25,7 @@ export function sameNumbering(one, other) {
   return same && (one.epoch ?? null) === (other.epoch ?? null);
 }
 
-/** @param {Numbering & {assigned: number}} session as it is now
+/** @param {Numbering & {assigned: number}} session the present numbering
  * @param {Hello} hello @param {Welcome} welcome @returns {Continue | StartOver | Redial} */
 export function accept(session, hello, welcome) {
   if (Boolean(welcome.resumed) !== sameNumbering(hello, welcome)) {
@@ -37,11 +39,11 @@ export function accept(session, hello, welcome) {
   const individual = welcome.individual ?? [];
   if (welcome.resumed) {
     const highest = individual.at(-1)?.[1] ?? received;
-    // It has numbers that we do not remember using: new messages would be taken for duplicates.
+    // The gateway has numbers that we do not remember: it would take new messages for duplicates.
     if (highest > session.assigned) return { kind: "redial", forget: true };
     return { kind: "continue", ack: ack(received, received, individual), closed: welcome.closed ?? 0 };
   }
   const superseded = welcome.superseded ?? 0;
-  // A count beyond what we ever assigned is of another life of this device.
+  // A count beyond what we ever assigned belongs to another life of this device.
   return { kind: "start over", dropBelow: superseded <= session.assigned ? superseded : 0 };
 }

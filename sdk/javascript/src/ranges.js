@@ -1,4 +1,4 @@
-/** Numbers as a few ascending ranges: what arrived beyond a gap, what was acknowledged there. */
+/** Sets of numbers as a few ascending ranges: what arrived or was acknowledged beyond a gap. */
 
 /** @typedef {import("./wire/frames.js").Ranges} Ranges */
 
@@ -14,7 +14,7 @@ export class RangeSet {
     return this._ranges.length === 0;
   }
 
-  /** One more than the largest number; 0 when there is none. */
+  /** One more than the largest number; 0 when the set is empty. */
   get stop() {
     return this._ranges.at(-1)?.[1] ?? 0;
   }
@@ -25,15 +25,17 @@ export class RangeSet {
   }
 
   /**
-   * The ranges, lowest first, at most so many.
+   * Return the lowest ranges, at most `most` of them.
    * @param {number} [most] @returns {Ranges}
    */
   ranges(most = Infinity) {
     return this._ranges.slice(0, most).map(([start, stop]) => [start, stop]);
   }
 
-  /** Add the numbers from `start` to below `stop`; returns those that are new.
-   * @param {number} start @param {number} stop @returns {Ranges} */
+  /**
+   * Add the numbers from `start` to below `stop`; return those that are new.
+   * @param {number} start @param {number} stop @returns {Ranges}
+   */
   add(start, stop) {
     /** @type {Ranges} */
     const fresh = [];
@@ -42,7 +44,7 @@ export class RangeSet {
     let at = start;
     let [low, high] = [start, stop];
     for (const range of this._ranges) {
-      // Every range that overlaps or touches the new one melts into it.
+      // Every range that overlaps or touches the new one is merged with it.
       if (range[1] < start || range[0] > stop) {
         kept.push(range);
         continue;
@@ -59,7 +61,7 @@ export class RangeSet {
   }
 
   /**
-   * Forget what is below `number`.
+   * Remove the numbers below `number`.
    * @param {number} number
    */
   dropBelow(number) {
@@ -69,7 +71,7 @@ export class RangeSet {
   }
 
   /**
-   * What of `start` to below `stop` is not in here.
+   * Return the numbers from `start` to below `stop` that are not in the set.
    * @param {number} start @param {number} stop
    */
   without(start, stop) {
@@ -84,8 +86,10 @@ export class RangeSet {
     return left;
   }
 
-  /** How far the numbers go on without a gap from `number`; they and all below leave.
-   * @param {number} number */
+  /**
+   * Return where the numbers that follow `number` without a gap end; remove those and all below.
+   * @param {number} number
+   */
   takeFrom(number) {
     this.dropBelow(number);
     if (this._ranges[0]?.[0] !== number) return number;

@@ -1,11 +1,13 @@
-/** When a channel has ended: whether to dial again, and when. */
+/** Decides, when a channel has ended, whether to dial again and when. */
 
 import { LasthopError } from "./errors.js";
 import { CloseCode } from "./wire/frames.js";
 
 /** @typedef {import("./wire/frames.js").Close} Close */
 
-/** @type {Map<number, string>} To dial again with the same words would be answered in the same way. */
+/**
+ * @type {Map<number, string>} Codes of a CLOSE after which the same HELLO would be refused again.
+ */
 const FINAL = new Map([
   [CloseCode.UNSUPPORTED, "unsupported_frame"],
   [CloseCode.UNAUTHORIZED, "unauthorized"],
@@ -14,19 +16,21 @@ const FINAL = new Map([
 ]);
 
 /**
- * The error that ends the device's attempts, or null: dial again.
- * @param {Close | null} close what the gateway said last, if it said anything
- * @param {boolean} welcomed whether it had let the device in before
+ * Return the error that ends the device's attempts, or null to dial again.
+ * @param {Close | null} close the last CLOSE of the gateway, if there was one
+ * @param {boolean} welcomed whether the gateway had welcomed the device before
  */
 export function verdict(close, welcomed) {
-  // A gateway that let us in speaks our version: what it cannot read was damaged on the way.
+  // A gateway that accepted us speaks our version: what it cannot read was damaged on the way.
   if (welcomed && close?.code === CloseCode.UNSUPPORTED) return null;
   const code = close && FINAL.get(close.code);
   return code ? new LasthopError(code, close.reason || "no reason given") : null;
 }
 
-/** How long to wait before the next attempt: twice as long each time, at random within that, so that
- * devices that lost the same gateway do not come back at the same moment. */
+/**
+ * How long to wait before the next attempt: twice as long each time, at random within that, so that
+ * devices that lost the same gateway do not come back at the same moment.
+ */
 export class Backoff {
   /** @param {{first?: number, longest?: number, random?: () => number}} options milliseconds */
   constructor({ first = 500, longest = 60_000, random = Math.random } = {}) {
@@ -41,7 +45,7 @@ export class Backoff {
   }
 
   /**
-   * Milliseconds to wait now; not less than the gateway asked for.
+   * Return the milliseconds to wait now; at least what the gateway asked for.
    * @param {Close | null} close
    */
   delay(close) {

@@ -1,7 +1,7 @@
 /**
- * How long a round trip takes, learned without making one: each side now and then sends its own time
- * and what it believes the peer's time to be (docs/hop-protocol.md, "Round trips without a round
- * trip"). Milliseconds throughout.
+ * Estimates the round-trip time without a message of its own: each side now and then sends its own
+ * time and its estimate of the peer's time (docs/hop-protocol.md, "Round trips without a round
+ * trip"). All times are in milliseconds.
  */
 
 const LONGEST = 60_000;
@@ -17,7 +17,7 @@ export class RoundTrip {
     this._toldAt = now;
     this._asked = false;
     this._owed = false;
-    /** @type {number | null} The smoothed round-trip time. */
+    /** @type {number | null} The smoothed round-trip time; null until it is known. */
     this.smoothed = null;
   }
 
@@ -34,19 +34,21 @@ export class RoundTrip {
 
   /** @param {number} elapsed */
   sample(elapsed) {
-    // A clock that jumped in between must not spoil the average.
+    // A clock that was set in between must not spoil the average.
     if (elapsed < 0 || elapsed > LONGEST) return;
     this.smoothed = this.smoothed === null ? elapsed : this.smoothed + (elapsed - this.smoothed) / 8;
   }
 
-  /** Answer the WELCOME's time with the first unit: the gateway has no measurement yet. */
+  /** Answer the WELCOME's time with the first unit, because the gateway has no measurement yet. */
   owe() {
     this._owed = true;
     this._toldAt -= TIME_EVERY;
   }
 
-  /** A TIME arrived. It is answered, unless it is the answer to ours.
-   * @param {import("./wire/frames.js").Time} time @param {number} now */
+  /**
+   * Handle a TIME, which is answered unless it is the answer to ours.
+   * @param {import("./wire/frames.js").Time} time @param {number} now
+   */
   onTime(time, now) {
     this.onOwnTime(time.own, now);
     this.onPeerTime(time.peer, now);
@@ -54,8 +56,10 @@ export class RoundTrip {
     this._asked = false;
   }
 
-  /** The TIME to add to a unit of so many bytes, if one is due.
-   * @param {number} now @param {number} bytes @returns {import("./wire/frames.js").Time | null} */
+  /**
+   * Return the TIME to add to a unit of `bytes` bytes, or null if none is due.
+   * @param {number} now @param {number} bytes @returns {import("./wire/frames.js").Time | null}
+   */
   timeToSend(now, bytes) {
     if (now - this._toldAt < TIME_EVERY || !(this._owed || bytes >= TIME_WITH)) return null;
     if (this._peerTime === null) return null;

@@ -1,9 +1,10 @@
 /**
  * A device's side of the conversation, without I/O: everything that decides or keeps a promise.
  *
- * Its owner feeds it what happened, asks for the next `change`, makes it durable in an inbox and says
- * `committed`, sends the `frames` that may leave now, and hands `ready` messages over. Nothing is
- * acknowledged, and nothing of our own is sent, before the change that it depends on.
+ * The owner of a session passes in what happened, asks for the next `change`, makes it durable in
+ * an inbox and calls `committed`, sends the `frames` that may leave now, and passes `ready`
+ * messages on. Nothing is acknowledged, and none of our messages is sent, before the change that it
+ * depends on is durable.
  */
 
 import { Arrivals } from "./arrivals.js";
@@ -24,30 +25,30 @@ import { DEFAULT_WINDOW, MAX_RANGES, Reliability, ack } from "./wire/frames.js";
  * @typedef {import("./wire/frames.js").Headers} Headers
  * @typedef {import("./wire/frames.js").Ranges} Ranges
  *
- * @typedef {object} Terms Who this device is, and how much it takes on.
+ * @typedef {object} Terms The identity of this device, and its limits.
  * @property {string} app
  * @property {string} name
  * @property {string} [token]
- * @property {string[]} accept Content types that the application understands, its favourite first.
- * @property {import("./wire/frames.js").Credit} window What the gateway may have on the way to us.
+ * @property {string[]} accept Content types that the application understands, the preferred one first.
+ * @property {import("./wire/frames.js").Credit} window What the gateway may have on its way to the device.
  * @property {number} prefetch Messages that a handler may be offered before it is done with the first.
  * @property {number} inboxMessages
- * @property {number} inboxBytes Not dealt with by the application; beyond, the gateway is asked to pause.
+ * @property {number} inboxBytes Bytes of unfinished messages; beyond this the gateway is asked to pause.
  * @property {number} outboxMessages
- * @property {number} outboxBytes Not taken by the gateway; beyond, `send` refuses.
- * @property {number} keys Past messages that are remembered, to recognise them in a new epoch.
+ * @property {number} outboxBytes Bytes that the gateway may not have; beyond this `send` refuses.
+ * @property {number} keys Past messages whose ids are remembered, to recognise them in a new epoch.
  * @property {number} [preserve] Seconds that the gateway shall keep the session of an absent device.
  *
  * @typedef {{n: number, state: State, ack: Ack, news: Ranges}} Snapshot
- *   What becomes true when change `n` is durable.
+ *   The state that holds when change `n` is durable.
  *
  * @typedef {{kind: "sent" | "accepted", id: string}
  *   | {kind: "refused", id: string, refusal: import("./message.js").Refusal}
  *   | {kind: "answered", id: string, message: Message}
- *   | {kind: "lapsed", message: Message}} Happening
+ *   | {kind: "lapsed", message: Message}} SessionEvent
  */
 
-/** Bytes for one turn: enough to fill a fast link, little enough to lose with a broken one. */
+/** Bytes sent in one turn: enough to fill a fast link, few enough to lose with a broken one. */
 const FLUSH_SIZE = 64 * 1024;
 
 /** @type {Omit<Terms, "app" | "name">} */
@@ -94,8 +95,11 @@ export class Session {
 
   // The channel.
 
-  /** What to dial with. Only what is durable may be claimed, so everything has to be `settled`.
-   * @param {{link?: string, network?: string, heartbeat?: number}} [place] @returns {Hello} */
+  /**
+   * Return the HELLO to dial with. Only durable state may be claimed, so everything must be
+   * `settled`.
+   * @param {{link?: string, network?: string, heartbeat?: number}} [place] @returns {Hello}
+   */
   hello(place = {}) {
     if (!this.settled) throw new Error("every change must be durable before the device dials again");
     const { app, name, token, accept: types, preserve } = this.terms;
@@ -125,8 +129,8 @@ export class Session {
   }
 
   /**
-   * The gateway answered. False: close this channel and dial again. Throws a HopError when the
-   * answer is impossible.
+   * Take the gateway's WELCOME; return false to close this channel and dial again. Throws a
+   * HopError when the answer is impossible.
    * @param {Hello} hello @param {Welcome} welcome @param {number} now
    */
   welcomed(hello, welcome, now) {
@@ -139,7 +143,7 @@ export class Session {
     }
     if (answer.kind === "continue") {
       this._arrivals.closeBelow(answer.closed, now);
-      // WELCOME leaves when what HELLO said is durable at the gateway.
+      // The gateway sends WELCOME when what HELLO said is durable there.
       this._arrivals.told(hello.dropped ?? []);
       this._untold = new RangeSet(this._arrivals.dropped);
       this._told = ack(hello.received ?? 0, hello.delivered ?? 0, hello.individual ?? []);
@@ -169,15 +173,17 @@ export class Session {
     this._dirty = true;
   }
 
-  /** The channel has ended; what it still owed is said in the next HELLO. */
+  /** Note that the channel has ended; the next HELLO carries what it had not sent. */
   lost() {
     this._open = false;
     this._untold = new RangeSet();
     this._outbox.lost();
   }
 
-  /** Frames came in. Throws a HopError when the gateway says something impossible.
-   * @param {Frame[]} frames @param {number} now */
+  /**
+   * Handle frames that came in. Throws a HopError when the gateway says something impossible.
+   * @param {Frame[]} frames @param {number} now
+   */
   received(frames, now) {
     const duplicates = this._arrivals.duplicates;
     for (const frame of frames) {
@@ -186,14 +192,16 @@ export class Session {
       else if (frame.type === "skip") this._arrivals.skip(frame, now);
       else if (frame.type === "credit") this._outbox.credit(frame);
     }
-    // The acknowledgement may have been lost.
+    // A duplicate arrived: our acknowledgement may have been lost.
     if (this._arrivals.duplicates !== duplicates) this._repeat = true;
   }
 
   // The application.
 
-  /** Take a message for the gateway; returns the id by which its fate is told.
-   * @param {import("./compose.js").Draft} draft @param {number} now */
+  /**
+   * Queue a message for the gateway; return the id that its session events carry.
+   * @param {import("./compose.js").Draft} draft @param {number} now
+   */
   queue(draft, now) {
     const key = nextKey(this._lastKey, now);
     /** @type {import("./wire/frames.js").MessageFrame} */
@@ -212,18 +220,21 @@ export class Session {
     return idOf(key);
   }
 
-  /** Nobody waits for the answer to this any more: if it comes it is let go.
-   * @param {string} id */
+  /**
+   * Stop awaiting the answer to a message: if it comes, it is dropped.
+   * @param {string} id
+   */
   giveUp(id) {
     this._arrivals.expected.delete(id);
   }
 
   /**
-   * What to hand to the application now; `finished` tells when it is done.
+   * Return the messages to pass to the application now; `finished` is called when it is done with
+   * one.
    * @param {number} now
    */
   ready(now) {
-    return this._arrivals.turnstile.ready(now, this._durable.state.offered);
+    return this._arrivals.handover.ready(now, this._durable.state.offered);
   }
 
   /** @param {Message} message */
@@ -232,7 +243,7 @@ export class Session {
   }
 
   /**
-   * Its deadline passed before the application looked at it.
+   * Drop a message whose deadline passed before the application looked at it.
    * @param {Message} message
    */
   lapsed(message) {
@@ -242,7 +253,7 @@ export class Session {
   // The owner.
 
   /**
-   * What is to be made durable next, if anything.
+   * Return the change to make durable next, or null if there is none.
    * @param {boolean} [flush] @returns {Change | null}
    */
   change(flush = false) {
@@ -274,7 +285,7 @@ export class Session {
       delivered: arrivals.delivered,
       dropped: arrivals.dropped,
       skipped: arrivals.skipped,
-      offered: arrivals.turnstile.offered,
+      offered: arrivals.handover.offered,
       assigned: outbox.assigned,
       accepted: outbox.received,
       lastKey: this._lastKey,
@@ -286,7 +297,7 @@ export class Session {
   }
 
   /**
-   * Change `n`, and all before it, is durable.
+   * Note that change `n`, and all before it, is durable.
    * @param {number} n
    */
   committed(n) {
@@ -297,14 +308,16 @@ export class Session {
     }
   }
 
-  /** What may leave over the open channel now; without `room` only what takes next to none.
-   * @param {boolean} room @returns {Frame[]} */
+  /**
+   * Return the frames that may leave over the open channel now; without `room` only small ones.
+   * @param {boolean} room @returns {Frame[]}
+   */
   frames(room) {
     if (!this._open || this._durable.n < this._gate) return [];
     /** @type {Frame[]} */
     const frames = [];
     while (!this._untold.empty) {
-      // Before the acknowledgement that covers them.
+      // Sent before the acknowledgement that covers these numbers.
       const ranges = this._untold.ranges(MAX_RANGES);
       this._untold.dropBelow(ranges[ranges.length - 1][1]);
       frames.push({ type: "dropped", ranges });
@@ -330,30 +343,30 @@ export class Session {
   }
 
   /**
-   * What the application may want to know, since the last time.
-   * @returns {Happening[]}
+   * Return the session events since the last call, for the application.
+   * @returns {SessionEvent[]}
    */
-  happenings() {
+  events() {
     const { _arrivals: arrivals, _outbox: outbox } = this;
-    /** @type {Happening[]} */
-    const happenings = [
-      ...outbox.sent.splice(0).map((id) => /** @type {Happening} */ ({ kind: "sent", id })),
-      ...outbox.accepted.splice(0).map((id) => /** @type {Happening} */ ({ kind: "accepted", id })),
+    /** @type {SessionEvent[]} */
+    const events = [
+      ...outbox.sent.splice(0).map((id) => /** @type {SessionEvent} */ ({ kind: "sent", id })),
+      ...outbox.accepted.splice(0).map((id) => /** @type {SessionEvent} */ ({ kind: "accepted", id })),
     ];
     for (const [id, refusal] of [...outbox.refusals.splice(0), ...arrivals.refusals.splice(0)]) {
-      happenings.push({ kind: "refused", id, refusal });
+      events.push({ kind: "refused", id, refusal });
     }
-    for (const [id, message] of arrivals.answers.splice(0)) happenings.push({ kind: "answered", id, message });
-    for (const message of arrivals.lapsed.splice(0)) happenings.push({ kind: "lapsed", message });
-    return happenings;
+    for (const [id, message] of arrivals.answers.splice(0)) events.push({ kind: "answered", id, message });
+    for (const message of arrivals.lapsed.splice(0)) events.push({ kind: "lapsed", message });
+    return events;
   }
 
-  /** How many messages the application is not done with. */
+  /** The number of messages that the application is not done with. */
   get held() {
     return this._arrivals.held;
   }
 
-  /** How many messages the gateway may not have. */
+  /** The number of messages that the gateway may not have. */
   get waiting() {
     return this._outbox.waiting;
   }

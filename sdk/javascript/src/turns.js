@@ -1,24 +1,24 @@
 /**
- * Where a session and its inbox meet: one turn takes everything that happened, commits, and says what
- * follows. While a turn waits for the disk what happens is collected for the next.
+ * Connects a session with its inbox: one turn takes everything that happened, commits it, and does
+ * what follows. What happens while a turn waits for the disk is collected for the next turn.
  */
 
 import { LasthopError } from "./errors.js";
 
 /**
  * @typedef {import("./session.js").Session} Session
- * @typedef {(session: Session, now: number) => any} Act Something that happened to the session.
+ * @typedef {(session: Session, now: number) => any} Act A function that acts on the session in a turn.
  *
  * @typedef {object} Carrier
  * @property {(frames: import("./wire/frames.js").Frame[]) => void} send
  * @property {() => boolean} room
  * @property {(messages: import("./message.js").Message[]) => void} ready
- * @property {(happening: import("./session.js").Happening) => void} tell
- * @property {(error: unknown) => void} failed The inbox failed: the device cannot go on.
+ * @property {(event: import("./session.js").SessionEvent) => void} tell
+ * @property {(error: unknown) => void} failed Called when the inbox failed: the device must end.
  *
  * @typedef {object} Pending
  * @property {Act} act
- * @property {boolean} settled To be done when everything so far is durable.
+ * @property {boolean} settled Whether to wait until everything so far is durable.
  * @property {(value: any) => void} resolve
  * @property {(error: unknown) => void} reject
  */
@@ -39,20 +39,23 @@ export class Turns {
     this._acts = [];
     this._running = false;
     this._again = false;
-    /** @type {unknown} Why no more turns are taken. */
+    /** @type {unknown} The reason why no more turns are taken. */
     this._over = null;
     /** @type {(() => void)[]} */
     this._idle = [];
   }
 
-  /** Let this happen in the next turn; resolves with what it returned when that is durable.
-   * @param {Act} act @returns {Promise<any>} */
+  /**
+   * Run `act` in the next turn; resolve with its result when that is durable.
+   * @param {Act} act @returns {Promise<any>}
+   */
   ask(act) {
     return this._ask(act, false);
   }
 
   /**
-   * The same for what must not see anything that is not durable.
+   * Run `act` in a turn in which everything so far is durable; resolve with its result when that is
+   * durable.
    * @param {Act} act @returns {Promise<any>}
    */
   askSettled(act) {
@@ -68,13 +71,15 @@ export class Turns {
     });
   }
 
-  /** The same for those who do not wait; if it fails, the failure is dealt with elsewhere.
-   * @param {Act} act */
+  /**
+   * Run `act` in the next turn without waiting; a failure is handled elsewhere.
+   * @param {Act} act
+   */
   post(act) {
     this.ask(act).catch(() => {});
   }
 
-  /** Take a turn, now or after the one that is under way. */
+  /** Start a turn, now or after the one that is running. */
   nudge() {
     this._again = true;
     if (this._running || this._over) return;
@@ -83,7 +88,7 @@ export class Turns {
   }
 
   /**
-   * Until nothing is left to do.
+   * Wait until nothing is left to do.
    * @returns {Promise<void>}
    */
   idle() {
@@ -91,7 +96,7 @@ export class Turns {
   }
 
   /**
-   * Take no more turns; whoever waits for one is told why.
+   * Take no more turns; reject those that wait with the reason.
    * @param {unknown} why
    */
   end(why) {
@@ -100,7 +105,7 @@ export class Turns {
   }
 
   /**
-   * Make durable whatever waits for it.
+   * Make the changes of the session durable.
    * @param {boolean} [flush]
    */
   async commit(flush = false) {
@@ -119,7 +124,7 @@ export class Turns {
         await this._turn(this._acts.splice(0));
       }
     } catch (error) {
-      // Nobody knows what the inbox holds now.
+      // The contents of the inbox are unknown after a failure.
       this.end(error);
       this._carrier.failed(error);
     }
@@ -147,12 +152,12 @@ export class Turns {
     try {
       await this.commit();
       const ready = session.ready(this._now());
-      // What was too late when its turn came has changed the counts.
+      // Messages that were too late when their turn came have changed the counts.
       await this.commit();
       perform(true);
       for (const answer of answers) answer();
       this._carrier.send(session.frames(this._carrier.room()));
-      for (const happening of session.happenings()) this._carrier.tell(happening);
+      for (const event of session.events()) this._carrier.tell(event);
       if (ready.length) this._carrier.ready(ready);
     } catch (error) {
       const why = error instanceof LasthopError ? error : new LasthopError("store_broken", String(error));

@@ -51,7 +51,7 @@ class World {
     this.inHand.push(...ready);
     assert.ok(this.inHand.length <= TERMS.prefetch, "more is handed over than may be");
     const frames = this.session.frames(true);
-    this.session.happenings();
+    this.session.events();
     if (!this.open || !frames.length) return;
     if (breaks) this.lose();
     if (breaks && this.random() < 0.5) return;
@@ -248,7 +248,7 @@ test("what is past its deadline is dropped, and the gateway hears so before the 
   assert.deepEqual(ready.map(({ text }) => text), ["down 1"]);
   assert.deepEqual(frames.map(({ type }) => type), ["dropped", "ack"]);
   assert.deepEqual(frames[0].ranges, [[0, 1]]);
-  assert.equal(world.session.happenings().find(({ kind }) => kind === "lapsed").message.text, "down 0");
+  assert.equal(world.session.events().find(({ kind }) => kind === "lapsed").message.text, "down 0");
   // Until a WELCOME has answered it, every HELLO says so again.
   world.session.lost();
   assert.deepEqual(world.session.hello().dropped, [[0, 1]]);
@@ -287,7 +287,7 @@ test("the first answer to a request counts, and any other is shown to nobody", (
   world.commit();
   const ready = world.session.ready(world.now);
   assert.deepEqual(ready.map(({ text }) => text), ["plain"]);
-  const answered = world.session.happenings().filter(({ kind }) => kind === "answered");
+  const answered = world.session.events().filter(({ kind }) => kind === "answered");
   assert.deepEqual(answered.map(({ message }) => message.text), ["first"]);
 });
 

@@ -1,6 +1,7 @@
 /**
- * An inbox in a file, for Node: a journal with one line of JSON for every change, on the disk before
- * `apply` returns. When most of it is history it is written anew, beside the old one, and renamed.
+ * An inbox in a file, for Node: a journal with one line of JSON for every change, on the disk
+ * before `apply` returns. When most of the journal is history, a shorter one is written beside it
+ * and renamed.
  */
 
 import { open, readFile, rename, rm, writeFile } from "node:fs/promises";
@@ -14,7 +15,7 @@ import { Rows } from "./memory.js";
  * @typedef {import("./memory.js").Inbox} Inbox
  */
 
-/** Changes before it is worth a look whether the journal is mostly history. */
+/** Changes after which to check whether the journal is mostly history. */
 const COMPACT_AFTER = 2_000;
 
 /** @param {string} _name @param {unknown} value */
@@ -34,7 +35,8 @@ function reviver(_name, value) {
 }
 
 /**
- * Open a file for its owner alone, whatever the umask says and whoever made it; some file systems have no modes.
+ * Open a file for its owner alone, whatever the umask and whoever created it; some file systems
+ * have no modes.
  * @param {string} path @param {string} flags
  */
 async function openPrivate(path, flags) {
@@ -65,7 +67,8 @@ export class FileInbox {
         if (error.code === "ENOENT") return "";
         throw error;
       });
-      // A line without its end was being written when the process ended: it never happened.
+      // A line without its end was being written when the process ended: its change was not
+      // committed.
       const whole = text.slice(0, text.lastIndexOf("\n") + 1);
       for (const line of whole.split("\n")) if (line) this._replay(line);
       this._file = await openPrivate(this.path, "a");
@@ -123,7 +126,7 @@ export class FileInbox {
     await folder.close();
   }
 
-  /** One process at a time: a lock of a process that has ended is nobody's. */
+  /** Lock the inbox for this process; the lock of a process that has ended does not count. */
   async _lock() {
     const lock = `${this.path}.lock`;
     for (;;) {

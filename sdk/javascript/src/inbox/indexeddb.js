@@ -1,6 +1,6 @@
 /**
- * An inbox in IndexedDB: a change is one transaction, asked to be on the disk when it is done. One
- * page at a time may have it open, since two would each believe to be the device.
+ * An inbox in IndexedDB: a change is one transaction, which is on the disk when it completes. Only
+ * one page at a time may have it open, since two would both act as the device.
  */
 
 import { emptyState } from "../change.js";
@@ -48,7 +48,7 @@ export class IndexedDbInbox {
         keys.createIndex("generation", "generation");
       };
       const database = await result(request);
-      // Somebody wants to delete it, or a newer version of this code to change it.
+      // Another page deletes the database, or a newer version of this code changes it.
       database.onversionchange = () => database.close();
       return new IndexedDbInbox(database, release);
     } catch (error) {
@@ -152,8 +152,10 @@ function forget(keys, oldest) {
   };
 }
 
-/** Keep other pages out, where the browser has locks (on localhost and over TLS).
- * @param {string} name @returns {Promise<() => void>} */
+/**
+ * Keep other pages out, where the browser has locks (on localhost and over TLS).
+ * @param {string} name @returns {Promise<() => void>}
+ */
 function hold(name) {
   const locks = globalThis.navigator?.locks;
   if (!locks) return Promise.resolve(() => {});

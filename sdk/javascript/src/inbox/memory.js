@@ -1,4 +1,7 @@
-/** An inbox that lasts as long as its object: for tests, and for devices that may forget. */
+/**
+ * An inbox in memory, which lasts as long as its object: for tests, and for devices that may
+ * forget.
+ */
 
 import { nothingHeld } from "../change.js";
 
@@ -7,12 +10,12 @@ import { nothingHeld } from "../change.js";
  * @typedef {import("../change.js").Held} Held
  *
  * @typedef {object} Inbox The durable memory of one device.
- * @property {() => Promise<Held>} load All that was committed.
- * @property {(change: Change) => Promise<void>} apply All of it is durable, or nothing is.
- * @property {() => Promise<void>} close Give back what it holds open.
+ * @property {() => Promise<Held>} load Returns all that was committed.
+ * @property {(change: Change) => Promise<void>} apply Makes all of a change durable, or nothing.
+ * @property {() => Promise<void>} close Releases the file or database.
  */
 
-/** The rows of an inbox, kept by applying changes. */
+/** The rows of an inbox, updated by applying changes. */
 export class Rows {
   /** @param {Held} [held] */
   constructor(held = nothingHeld()) {

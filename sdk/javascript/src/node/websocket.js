@@ -1,6 +1,7 @@
 /**
- * The client's side of RFC 6455 on Node's own HTTP, for Nodes that have no WebSocket. It has what the
- * SDK uses of the browser's class and no more: binary messages, one subprotocol, no extensions.
+ * The client's side of RFC 6455 on Node's own HTTP, for versions of Node that have no WebSocket. It
+ * implements what the SDK uses of the browser's class: binary messages, one subprotocol, no
+ * extensions.
  */
 
 import { createHash, randomBytes } from "node:crypto";
@@ -14,7 +15,7 @@ const CLOSE = 0x8;
 const PING = 0x9;
 const PONG = 0xa;
 
-/** Above any frame that a gateway is told we accept. */
+/** The largest message in bytes, above any frame that we offer to accept. */
 const MAX_MESSAGE = 2 ** 24;
 
 /** @typedef {import("../channel.js").Socket} Socket */
@@ -24,7 +25,7 @@ export class NodeWebSocket {
   /** @param {string} url @param {string} protocol */
   constructor(url, protocol) {
     const { protocol: scheme } = new URL(url);
-    if (scheme !== "ws:" && scheme !== "wss:") throw new SyntaxError(`not the address of a WebSocket: ${url}`);
+    if (scheme !== "ws:" && scheme !== "wss:") throw new SyntaxError(`this is not the address of a WebSocket: ${url}`);
     this.binaryType = "arraybuffer";
     /** @type {((event: any) => void) | null} */
     this.onopen = null;
@@ -124,7 +125,7 @@ export class NodeWebSocket {
     while (!this._over && this._frame());
   }
 
-  /** Take one frame from the buffer, if it is whole. */
+  /** Take one frame from the buffer, if it is complete. */
   _frame() {
     const buffer = this._buffer;
     if (buffer.length < 2) return false;
@@ -141,7 +142,8 @@ export class NodeWebSocket {
     }
     const opcode = buffer[0] & 0x0f;
     const whole = this._parts.reduce((sum, part) => sum + part.length, size);
-    // A server's frames are not masked, and the reserved bits belong to extensions.
+    // RFC 6455, 5.1 and 5.2: a server's frames are not masked, and the reserved bits belong to
+    // extensions.
     if (buffer[1] & 0x80 || buffer[0] & 0x70 || whole > MAX_MESSAGE) {
       this._fail("the gateway broke the rules of WebSocket");
       return false;
@@ -164,7 +166,7 @@ export class NodeWebSocket {
       this._parts.push(payload);
       if (!last) return;
       const message = Buffer.concat(this._parts.splice(0));
-      // A buffer of its own, as the browser gives it.
+      // A copy in a buffer of its own, as the browser gives it.
       this.onmessage?.({ data: Uint8Array.from(message).buffer });
     } else if (opcode !== PONG) this._fail("the gateway sent a WebSocket message that is not binary");
   }

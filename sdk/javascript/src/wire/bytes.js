@@ -1,6 +1,6 @@
 /**
- * Reading and writing bytes: varints (unsigned LEB128, at most 63 bits, shortest form only), texts
- * and slices. Counts are numbers, exact up to 2^53; keys, which need all 63 bits, are BigInts.
+ * Reads and writes bytes: varints (unsigned LEB128, at most 63 bits, shortest form only), texts and
+ * slices. Counts are numbers, exact up to 2^53; keys, which need all 63 bits, are BigInts.
  */
 
 import { malformed } from "../errors.js";
@@ -14,7 +14,7 @@ const encoder = new TextEncoder();
 /** @param {string} text */
 export const utf8 = (text) => encoder.encode(text);
 
-/** @param {Uint8Array} bytes @returns {string} UTF-8, or the peer is at fault */
+/** @param {Uint8Array} bytes @returns {string} throws if the bytes are not UTF-8 */
 export function decodeText(bytes) {
   try {
     return decoder.decode(bytes);
@@ -23,7 +23,7 @@ export function decodeText(bytes) {
   }
 }
 
-/** Walks over the bytes of one frame, and never beyond its end. */
+/** Reads the bytes of one frame, and never beyond its end. */
 export class Reader {
   /** @param {Uint8Array} data @param {number} [pos] @param {number} [end] */
   constructor(data, pos = 0, end = data.length) {
@@ -41,7 +41,7 @@ export class Reader {
     return this.data[this.pos++];
   }
 
-  /** A count: a varint that JavaScript can count with. */
+  /** Read a count: a varint that JavaScript can count with. */
   varint() {
     let byte = this.byte();
     if (byte < 0x80) return byte;
@@ -59,7 +59,7 @@ export class Reader {
     return value;
   }
 
-  /** A key: a varint of up to 63 bits. */
+  /** Read a key: a varint of up to 63 bits. */
   bigVarint() {
     let value = 0n;
     for (let shift = 0n; ; shift += 7n) {
@@ -80,7 +80,7 @@ export class Reader {
     return piece;
   }
 
-  /** A text with its length before it. */
+  /** Read a text with its length before it. */
   text() {
     return decodeText(this.slice(this.varint()));
   }
@@ -90,7 +90,7 @@ export class Reader {
   }
 }
 
-/** Bytes that grow. */
+/** A buffer of bytes that grows as they are written. */
 export class Writer {
   constructor() {
     this._bytes = new Uint8Array(64);
@@ -122,7 +122,7 @@ export class Writer {
 
   /** @param {number} value */
   varint(value) {
-    if (!Number.isSafeInteger(value) || value < 0) throw new RangeError(`not a count: ${value}`);
+    if (!Number.isSafeInteger(value) || value < 0) throw new RangeError(`this is not a count: ${value}`);
     while (value >= 0x80) {
       this.byte((value % 0x80) | 0x80);
       value = Math.floor(value / 0x80);
@@ -132,7 +132,7 @@ export class Writer {
 
   /** @param {bigint} value */
   bigVarint(value) {
-    if (value < 0n || value > MAX_BIG) throw new RangeError(`a key has 63 bits: ${value}`);
+    if (value < 0n || value > MAX_BIG) throw new RangeError(`a key has at most 63 bits: ${value}`);
     while (value >= 0x80n) {
       this.byte(Number(value & 0x7fn) | 0x80);
       value >>= 7n;
@@ -141,7 +141,7 @@ export class Writer {
   }
 
   /**
-   * A text with its length before it.
+   * Write a text with its length before it.
    * @param {string} text
    */
   text(text) {
@@ -154,7 +154,7 @@ export class Writer {
     this.length = length;
   }
 
-  /** A copy of what was written. */
+  /** Return a copy of what was written. */
   take() {
     return this._bytes.slice(0, this.length);
   }

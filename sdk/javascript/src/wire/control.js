@@ -1,4 +1,4 @@
-/** Control frames: their payloads to values, and back. No memory of the channel is needed. */
+/** Decodes and encodes the payloads of control frames, which need no context of the channel. */
 
 import { malformed, unsupported } from "../errors.js";
 import { Reader, Writer, decodeText, utf8 } from "./bytes.js";
@@ -20,7 +20,7 @@ function exactly(count, name, payload) {
 }
 
 /**
- * By how much an ADVANCE moves both counts.
+ * Return by how much an ADVANCE moves both counts.
  * @param {Uint8Array} payload
  */
 export function readAdvance(payload) {
@@ -129,8 +129,10 @@ const READERS = new Map([
   [layout.DROPPED, dropped],
 ]);
 
-/** The frame of this type, or null when it is unknown and may be ignored.
- * @param {number} kind @param {Uint8Array} payload */
+/**
+ * Return the frame of a type, or null when the type is unknown and may be ignored.
+ * @param {number} kind @param {Uint8Array} payload
+ */
 export function readControl(kind, payload) {
   const reader = READERS.get(kind);
   if (reader) return reader(payload);
@@ -140,7 +142,7 @@ export function readControl(kind, payload) {
 }
 
 /**
- * The type byte and the payload.
+ * Return the type byte and the payload of a frame.
  * @param {Frame} frame @returns {Uint8Array}
  */
 export function writeControl(frame) {
@@ -173,6 +175,6 @@ export function writeControl(frame) {
       out.byte(layout.WELCOME).byte(frame.version ?? VERSION);
       return out.put(fields.WELCOME.write(frame)).take();
     default:
-      throw new TypeError(`not a control frame: ${frame.type}`);
+      throw new TypeError(`this is not a control frame: ${frame.type}`);
   }
 }

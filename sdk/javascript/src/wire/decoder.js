@@ -1,7 +1,7 @@
 /**
- * Units (WebSocket messages) to frames. One decoder serves one direction of one channel: it undoes
- * the shorthand of the peer's encoder, so that frames come out with absolute numbers. After an error
- * nothing more is read.
+ * Decodes units (WebSocket messages) to frames. One decoder serves one direction of one channel: it
+ * undoes the shorthand of the peer's encoder, so that frames come out with absolute numbers. After
+ * an error nothing more is read.
  */
 
 import { HopError, frameTooLarge, malformed } from "../errors.js";
@@ -14,7 +14,7 @@ import * as layout from "./layout.js";
 /** @typedef {import("./frames.js").Frame} Frame */
 
 export class Decoder {
-  /** @param {number} [maxFrame] what we said we accept */
+  /** @param {number} [maxFrame] the largest frame that we accept */
   constructor(maxFrame = DEFAULT_MAX_FRAME) {
     this.maxFrame = maxFrame;
     this._key = 0n;
@@ -27,18 +27,22 @@ export class Decoder {
     this._delivered = 0;
   }
 
-  /** Take over what the handshake said: our received count, and the counts of the peer.
-   * @param {number} next @param {number} received @param {number} delivered */
+  /**
+   * Start with the counts of the handshake: our received count, and the counts of the peer.
+   * @param {number} next @param {number} received @param {number} delivered
+   */
   begin(next, received, delivered) {
     this._next = next;
     this._received = received;
     this._delivered = delivered;
   }
 
-  /** The frames of one unit: a single one, or a bundle.
-   * @param {Uint8Array} data @returns {Frame[]} */
+  /**
+   * Return the frames of one unit: a single one, or a bundle.
+   * @param {Uint8Array} data @returns {Frame[]}
+   */
   decode(data) {
-    if (this._closed) return []; // A CLOSE is the last word; what follows it is no fault.
+    if (this._closed) return []; // Nothing follows a CLOSE; later units are ignored and are no fault.
     if (this._failed) throw malformed("the channel has failed already");
     try {
       if (data.length > this.maxFrame) {
@@ -156,8 +160,11 @@ export class Decoder {
   }
 }
 
-/** The key that is `step` ahead on the same node: milliseconds, the counter in the low bits.
- * @param {bigint} last @param {bigint} step */
+/**
+ * Return the key that is `step` ahead of `last` on the same node: milliseconds, the counter in the
+ * low bits.
+ * @param {bigint} last @param {bigint} step
+ */
 function forward(last, step) {
   const ms = (last >> layout.TIME_SHIFT) + (step >> layout.FORWARD_BITS);
   return (ms << layout.TIME_SHIFT) | (last & layout.NODE_MASK) | (step & (layout.FORWARD_LIMIT - 1n));

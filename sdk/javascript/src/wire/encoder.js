@@ -1,6 +1,7 @@
 /**
- * Frames to units (WebSocket messages), in the shortest words that the channel's context allows. One
- * encoder serves one direction of one channel; it leaves out what the peer's decoder can work out.
+ * Encodes frames to units (WebSocket messages), in the shortest form that the channel's context
+ * allows. One encoder serves one direction of one channel; it leaves out what the peer's decoder
+ * can work out.
  */
 
 import { LasthopError } from "../errors.js";
@@ -13,7 +14,7 @@ import * as layout from "./layout.js";
 /** @typedef {import("./frames.js").Frame} Frame */
 
 export class Encoder {
-  /** @param {string} [preferred] the first type of the peer's accept list, which is left out */
+  /** @param {string} [preferred] the first type of the peer's accept list, which is not sent */
   constructor(preferred = DEFAULT_CONTENT_TYPE) {
     this.preferred = preferred;
     this.maxFrame = DEFAULT_MAX_FRAME;
@@ -26,16 +27,20 @@ export class Encoder {
     this._delivered = 0;
   }
 
-  /** Take over what the handshake said: the peer's received count, and our own counts.
-   * @param {number} next @param {number} received @param {number} delivered */
+  /**
+   * Start with the counts of the handshake: the peer's received count, and our own counts.
+   * @param {number} next @param {number} received @param {number} delivered
+   */
   begin(next, received, delivered) {
     this._next = next;
     this._received = received;
     this._delivered = delivered;
   }
 
-  /** The units to send for these frames: bundles of at most what the peer accepts.
-   * @param {Frame[]} frames @returns {Uint8Array[]} */
+  /**
+   * Return the units to send for these frames: bundles of at most the size that the peer accepts.
+   * @param {Frame[]} frames @returns {Uint8Array[]}
+   */
   units(frames) {
     /** @type {Uint8Array[]} */
     const units = [];
@@ -61,7 +66,7 @@ export class Encoder {
   }
 
   /**
-   * One frame without a length.
+   * Encode one frame without a length.
    * @param {Frame} frame
    */
   encode(frame) {
@@ -148,7 +153,7 @@ export class Encoder {
 }
 
 /**
- * Without the mark of a bundle and the length.
+ * Return a bundle of one frame without the bundle's mark and length.
  * @param {Uint8Array} unit
  */
 function alone(unit) {

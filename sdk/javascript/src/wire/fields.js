@@ -1,6 +1,7 @@
 /**
  * Tagged fields: the open-ended part of HELLO, WELCOME and a message's headers. A field is a tag
- * byte, a length and a value; one at its default is not sent, and unknown tags below 0x80 are skipped.
+ * byte, a length and a value; a field at its default is not sent, and unknown tags below 0x80 are
+ * skipped.
  */
 
 import { malformed, unsupported } from "../errors.js";
@@ -15,10 +16,12 @@ const MIN_MAX_FRAME = 2 ** 13;
  * @typedef {import("./frames.js").Ranges} Ranges
  */
 
-/** Pairs (gap, run), the first gap counted from `received`.
- * @param {number} received @param {Ranges} ranges */
+/**
+ * Encode ranges as pairs (gap, run), the first gap counted from `received`.
+ * @param {number} received @param {Ranges} ranges
+ */
 export function writeRanges(received, ranges) {
-  if (ranges.length > MAX_RANGES) throw new RangeError(`at most ${MAX_RANGES} ranges are said at once`);
+  if (ranges.length > MAX_RANGES) throw new RangeError(`at most ${MAX_RANGES} ranges can be sent at once`);
   const out = new Writer();
   let at = received;
   for (const [start, stop] of ranges) {
@@ -48,7 +51,7 @@ export function absoluteRanges(received, numbers) {
 }
 
 /**
- * The numbers that fill `data`, not more than `most`.
+ * Return the numbers that fill `data`, at most `most`.
  * @param {Uint8Array} data @param {number} most
  */
 export function readNumbers(data, most) {
@@ -93,7 +96,7 @@ function whole(data, read) {
 /** @param {string} name @param {number} most @returns {Kind} */
 const octet = (name, most) => ({
   write(value) {
-    if (!Number.isInteger(value) || value < 0 || value > most) throw new RangeError(`${name} is 0 to ${most}: ${value}`);
+    if (!Number.isInteger(value) || value < 0 || value > most) throw new RangeError(`${name} must be 0 to ${most}, not ${value}`);
     return Uint8Array.of(value);
   },
   read(data) {
@@ -202,13 +205,15 @@ class Table {
     this._byTag = new Map(rows.map((row) => [row[0], row]));
   }
 
-  /** The properties that it knows. */
+  /** The properties that the table knows. */
   get names() {
     return this._rows.map((row) => row[1]);
   }
 
-  /** Every property that is there and not at its default, but the one named by `omit`.
-   * @param {any} value @param {string} [omit] */
+  /**
+   * Encode every property that is present and not at its default, except the one named by `omit`.
+   * @param {any} value @param {string} [omit]
+   */
   write(value, omit = "") {
     const out = new Writer();
     for (const [tag, name, kind, absent] of this._rows) {
@@ -238,7 +243,7 @@ class Table {
       if (row) found[row[1]] = row[2].read(content);
       else if (tag >= 0x80) throw unsupported("an unknown field must be understood", { tag });
     }
-    // Only now, because fields come in any order.
+    // Computed after all fields are read, because fields come in any order.
     if (found.individual) found.individual = absoluteRanges(found.received ?? 0, found.individual);
     return found;
   }
@@ -290,7 +295,7 @@ export const WELCOME = new Table(
 );
 
 /**
- * @typedef {object} Headers What is said of a body; what is left out is at its default.
+ * @typedef {object} Headers The headers of a message; an absent one is at its default.
  * @property {string} [contentType]
  * @property {number} [priority]
  * @property {number} [deliverWithin] Milliseconds after the key's time.
@@ -308,9 +313,9 @@ export const WELCOME = new Table(
  * @property {string} [queue]
  * @property {bigint} [correlation]
  * @property {boolean} [keep]
- * @property {boolean} [answer] To a request: whoever does not wait for it lets it go.
+ * @property {boolean} [answer] Whether this answers a request; a receiver that does not wait drops it.
  * @property {boolean} [gather]
- * @property {number} [tolerance] Milliseconds that it may wait for a better link or moment.
+ * @property {number} [tolerance] Milliseconds that the message may wait for a better link or moment.
  */
 export const HEADERS = new Table(
   [1, "contentType", TEXT],

@@ -1,6 +1,6 @@
 /**
- * What a device and the gateway say to each other: one shape of object a frame of the hop protocol,
- * with absolute numbers, whatever shorthand the wire uses. docs/hop-protocol.md describes the bytes.
+ * The frames of the hop protocol as objects, with absolute numbers, whatever shorthand the wire
+ * uses. docs/hop-protocol.md describes the bytes.
  */
 
 export const VERSION = 1;
@@ -12,7 +12,7 @@ export const MAX_RANGES = 256;
 export const MAX_LIST = 64;
 export const MAX_TOPIC = 512;
 
-/** @type {Readonly<Credit>} For a peer that names no window. */
+/** @type {Readonly<Credit>} The window of a peer that names none. */
 export const DEFAULT_WINDOW = Object.freeze({ messages: 64, bytes: 2 ** 20 });
 
 export const Feature = Object.freeze({ BUNDLE: 1, TIME: 2 });

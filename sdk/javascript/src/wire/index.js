@@ -1,4 +1,4 @@
-/** The hop protocol's codec on its own: for tools and tests. */
+/** The hop protocol's codec on its own, for tools and tests. */
 
 export { Decoder } from "./decoder.js";
 export { Encoder } from "./encoder.js";

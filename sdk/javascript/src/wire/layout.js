@@ -1,7 +1,7 @@
-/** The numbers of the hop protocol's first byte, as the tables of docs/hop-protocol.md have them. */
+/** The numbers of the hop protocol's first byte, as in the tables of docs/hop-protocol.md. */
 
 export const BUNDLE = 0x00;
-/** Frames of one bundle. */
+/** The most frames in one bundle. */
 export const MOST_BUNDLED = 2048;
 
 export const PING = 0x01;
@@ -39,5 +39,5 @@ export const FORWARD_BITS = 6n;
 export const FORWARD_LIMIT = 1n << FORWARD_BITS;
 export const MAX_KEY = (1n << 63n) - 1n;
 
-/** Topics that a channel gives a token, in each direction; what comes later is spelt out. */
+/** Topics that a channel gives a token, in each direction; later topics are spelt out. */
 export const MAX_TOKEN = 255;

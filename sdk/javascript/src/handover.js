@@ -1,27 +1,27 @@
 /**
- * In which order, and how many at a time, messages are handed to the application. A message is
- * offered with a commit before it is handed over, so that after a crash exactly those that may have
- * been seen are called redelivered.
+ * Decides in which order, and how many at a time, messages are passed to the application. A message
+ * is offered with a commit before it is passed on, so that after a crash exactly the messages that
+ * may have been seen are marked as redelivered.
  */
 
 import { NO_POSITION } from "./message.js";
 
 /** @typedef {import("./message.js").Message} Message */
 
-export class Turnstile {
+export class HandoverQueue {
   /**
    * @param {number} prefetch
-   * @param {number} offered messages at positions below may have been seen
-   * @param {(message: Message) => void} late takes those whose deadline has passed
+   * @param {number} offered messages at positions below this may have been seen
+   * @param {(message: Message) => void} late called with messages whose deadline has passed
    */
   constructor(prefetch, offered, late) {
     this._prefetch = prefetch;
     this._late = late;
-    /** @type {Message[]} Not offered yet. */
+    /** @type {Message[]} Messages that are not offered yet. */
     this._waiting = [];
-    /** @type {Message[]} To be handed over when that they were offered is durable. */
+    /** @type {Message[]} Messages to pass on when their offer is durable. */
     this._offered = [];
-    /** @type {Message[]} Best effort, which waits for nothing. */
+    /** @type {Message[]} Best-effort messages, which wait for nothing. */
     this._casual = [];
     this._outstanding = 0;
     this.offered = offered;
@@ -32,7 +32,7 @@ export class Turnstile {
   }
 
   /**
-   * Its turn comes after all others.
+   * Add a message after all others.
    * @param {Message} message
    */
   add(message) {
@@ -44,14 +44,14 @@ export class Turnstile {
   }
 
   /**
-   * The application is done with it, or never gets it.
+   * Remove a message that the application is done with, or never gets.
    * @param {Message} message
    */
   finished(message) {
     if (message.offered) this._outstanding -= 1;
   }
 
-  /** Offer what the application may have beside what it has; durable with the next change. */
+  /** Offer as many messages as the application may have at a time; durable with the next change. */
   offer() {
     let count = 0;
     while (count < this._waiting.length && this._outstanding < this._prefetch) {
@@ -65,8 +65,10 @@ export class Turnstile {
     this._waiting.splice(0, count);
   }
 
-  /** What to hand over now, given that offers below position `durable` are durable.
-   * @param {number} now @param {number} durable */
+  /**
+   * Return the messages to pass on now, given that offers below position `durable` are durable.
+   * @param {number} now @param {number} durable
+   */
   ready(now, durable) {
     const casual = this._casual.splice(0);
     const count = this._offered.filter((message) => message.position < durable).length;
