@@ -34,7 +34,7 @@ COMMIT = 500
 LIMIT = 2.0
 """The most microseconds that an event may cost to make."""
 
-Tell = Callable[[Commits, Delivery], None]
+MakeEvent = Callable[[Commits, Delivery], None]
 
 
 def released(journal: Commits, delivery: Delivery) -> None:
@@ -76,13 +76,13 @@ class Result(NamedTuple):
     size: int
 
 
-def measure(tell: Tell, events: int) -> Result:
+def measure(make: MakeEvent, events: int) -> Result:
     """Measure one kind of event, and the same line written by the standard library, in one run."""
     gateway = Gateway(Identity(), MemoryStore().open(), random64=lambda: 7, now=NOW)
     journal = gateway.deliveries.commits
     deliveries = [_delivery(gateway, i) for i in range(COMMIT)]
     rounds = range(max(1, events // COMMIT))
-    commits = [_commit(journal, tell, deliveries) for _ in rounds]
+    commits = [_commit(journal, make, deliveries) for _ in rounds]
     making = [commit.making for commit in commits]
     lines = commits[0].lines
     parsed = [msgspec.json.decode(line, type=Event) for line in lines.splitlines()]
@@ -114,12 +114,12 @@ def _delivery(gateway: Gateway, i: int) -> Delivery:
     return Delivery(item, gateway.deliveries.session(device), NOW)
 
 
-def _commit(journal: Commits, tell: Tell, deliveries: list[Delivery]) -> Commit:
+def _commit(journal: Commits, make: MakeEvent, deliveries: list[Delivery]) -> Commit:
     journal.take(NOW, flush=True)
 
     def make() -> None:
         for delivery in deliveries:
-            tell(journal, delivery)
+            make(journal, delivery)
 
     making = _timed(make)
     commit = journal.take(NOW, flush=True)
@@ -142,11 +142,11 @@ def main() -> None:
     print(
         f"{'event':12} {'bytes':>6} {'µs':>6} {'best':>6} {'encoding':>9} {'json':>6} {'ratio':>6}"
     )
-    for tell in (released, transmitted, accepted):
-        result = measure(tell, events)
+    for make in (released, transmitted, accepted):
+        result = measure(make, events)
         verdict = "" if result.ours <= LIMIT else f"  above {LIMIT} µs"
         print(
-            f"{tell.__name__:12} {result.size:6} {result.ours:6.2f} {result.best:6.2f}"
+            f"{make.__name__:12} {result.size:6} {result.ours:6.2f} {result.best:6.2f}"
             f" {result.encoding:9.2f}"
             f" {result.standard:6.2f} {result.standard / result.ours:6.1f}{verdict}"
         )

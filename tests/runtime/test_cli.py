@@ -336,7 +336,7 @@ def test_a_device_is_changed_and_shown_in_all_it_has(
     preferences = tmp_path / "preferences.json"
     preferences.write_text('{"limits": [{"amount": 9, "measure": "messages", "period": "day"}]}')
     said = lasthop("device", "prefer", "phone", str(preferences), *where).lines
-    assert said == [f"phone prefers what {preferences} says"]
+    assert said == [f"phone has the preferences of {preferences}"]
     assert '"amount":9' in lasthop("device", "preferences", "phone", *where).out
     preferences.write_text('{"limits": 9}')
     refused = lasthop("device", "prefer", "phone", str(preferences), *where, fails=True)
@@ -364,7 +364,7 @@ def test_subscriptions_of_a_device_are_administered(
     rules = tmp_path / "rules.json"
     rules.write_text('{"rules": []}')
     said = lasthop("device", "set-rules", "phone", str(rules), *where).lines
-    assert said == [f"the subscriptions of phone follow what {rules} says"]
+    assert said == [f"the subscriptions of phone follow the rules in {rules}"]
     assert lasthop("device", "rules", "phone", *where, "--json").json == {"rules": []}
 
 

@@ -114,16 +114,18 @@ def test_groups_and_queues_on_the_command_line(up: GatewayProcess, lasthop: Last
     assert len(shown["id"]) == 32
     assert lasthop("group", "drop", "team", "clerk", *at).lines == ["clerk is not in team"]
     assert lasthop("group", "remove", "team", *at).lines == [
-        "team is no more; 0 devices were in it"
+        "team is removed; 0 devices were in it"
     ]
     made = lasthop("queue", "make", "tasks", "--patience", "5", *at)
     assert made.lines == ["tasks has 0 messages and 0 consumers"]
-    assert lasthop("queue", "add", "tasks", "clerk", *at).lines == ["clerk takes from tasks"]
+    assert lasthop("queue", "add", "tasks", "clerk", *at).lines == [
+        "clerk takes messages from tasks"
+    ]
     lasthop("push", "queue:tasks", "work", *at)
     assert lasthop("queue", "show", "tasks", *at).lines[0] == "1 messages wait"
     assert lasthop("queue", "list", "--json", *at).json[-1]["waiting"] == 1
     failed = lasthop("queue", "remove", "tasks", *at, fails=True)
     assert "the queue is not empty" in failed.error
     assert lasthop("queue", "drop", "tasks", "clerk", *at).lines == [
-        "clerk does not take from tasks"
+        "clerk does not take messages from tasks"
     ]

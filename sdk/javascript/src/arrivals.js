@@ -361,7 +361,7 @@ export class Arrivals {
 
   /**
    * Give a message that is already in the inbox its new number, which is finished with the message.
-   * Its older number is closed: the gateway has replaced it with the new one.
+   * Its older number is closed: the gateway took that back to send the message with the new one.
    * @param {Message} known @param {Message} again
    */
   _adopt(known, again) {

@@ -57,7 +57,7 @@ export class Device {
         send: (frames) => this._contact.send(frames),
         room: () => this._contact.room,
         ready: (messages) => this._arrived(messages),
-        tell: (event) => this._tell(event),
+        notify: (event) => this._notify(event),
         failed: (error) => void this._fail(error),
       },
       this._now,
@@ -424,7 +424,7 @@ export class Device {
   }
 
   /** @param {import("./session.js").SessionEvent} event */
-  _tell(event) {
+  _notify(event) {
     if (event.kind === "lapsed") return;
     const { id } = event;
     const handle = this._handles.get(id);

@@ -96,7 +96,7 @@ export class Inbound {
   }
 
   /**
-   * Move the received count over everything that has arrived; return it.
+   * Move the received count over everything that has arrived; return the items in order.
    * @returns {T[]}
    */
   _advance() {

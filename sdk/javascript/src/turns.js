@@ -13,7 +13,7 @@ import { LasthopError } from "./errors.js";
  * @property {(frames: import("./wire/frames.js").Frame[]) => void} send
  * @property {() => boolean} room
  * @property {(messages: import("./message.js").Message[]) => void} ready
- * @property {(event: import("./session.js").SessionEvent) => void} tell
+ * @property {(event: import("./session.js").SessionEvent) => void} notify
  * @property {(error: unknown) => void} failed Called when the inbox failed: the device must end.
  *
  * @typedef {object} Pending
@@ -157,7 +157,7 @@ export class Turns {
       perform(true);
       for (const answer of answers) answer();
       this._carrier.send(session.frames(this._carrier.room()));
-      for (const event of session.events()) this._carrier.tell(event);
+      for (const event of session.events()) this._carrier.notify(event);
       if (ready.length) this._carrier.ready(ready);
     } catch (error) {
       const why = error instanceof LasthopError ? error : new LasthopError("store_broken", String(error));

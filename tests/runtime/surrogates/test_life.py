@@ -120,7 +120,7 @@ def test_new_code_takes_over_under_traffic_and_bad_code_does_not(
         assert "the surrogate of default cannot be loaded: SyntaxError" in refused.error
         module.write_text(VERSION.format(version="the second"))
         shown = lasthop("surrogate", "reload", "default", *url)
-        assert "was loaded anew from tagging:Tagging" in shown.out
+        assert "was reloaded from tagging:Tagging" in shown.out
         until_tagged(tmp_path, "the second")
         module.write_text(VERSION.format(version="the third and last"))
         served.signal(signal.SIGHUP)

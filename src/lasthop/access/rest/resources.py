@@ -30,7 +30,7 @@ class RemoveQuery(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class GroupTerms(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """The properties of a group."""
+    """The properties of a group that a request sets."""
 
     title: Annotated[
         str, Meta(max_length=250, description="What the group is for, for people to read")
@@ -39,7 +39,7 @@ class GroupTerms(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True)
 
 
 class QueueRules(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """The properties of a queue."""
+    """The properties of a queue that a request sets."""
 
     title: Annotated[
         str, Meta(max_length=250, description="What the queue is for, for people to read")

@@ -72,7 +72,7 @@ class StoreGateway:
             return ask(reader)
 
     async def wait(self, *_: object) -> NoReturn:
-        raise Failure("a data directory that no gateway is using has no events to follow")
+        raise Failure("this operation needs a running gateway: use --url instead of --data")
 
     watch = wait
 

@@ -44,7 +44,7 @@ Type: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--type",
-        help="The kind of document, where the document does not name it:"
+        help="The kind of document, where the document does not name it: "
         + "; ".join(f"{name}: {', '.join(each.types)}" for name, each in FORMATS.items())
         + ".",
     ),
@@ -55,7 +55,7 @@ State: TypeAlias = Annotated[
         "--state",
         metavar="FILE",
         help="File with the state of this end of a session; created if missing, updated by each"
-        " run. For" + ", ".join(name for name, each in FORMATS.items() if each.stateful) + ".",
+        " run. For " + ", ".join(name for name, each in FORMATS.items() if each.stateful) + ".",
         dir_okay=False,
     ),
 ]
@@ -65,7 +65,7 @@ SchemaFile: TypeAlias = Annotated[
         "--schema",
         metavar="FILE",
         help="A schema of the documents in RELAX NG compact syntax; both ends need the same"
-        " one. For" + ", ".join(name for name, each in FORMATS.items() if each.uses_schema) + ".",
+        " one. For " + ", ".join(name for name, each in FORMATS.items() if each.uses_schema) + ".",
         exists=True,
         dir_okay=False,
     ),
@@ -75,7 +75,7 @@ ProfileFile: TypeAlias = Annotated[
     typer.Option(
         "--profile",
         metavar="FILE",
-        help="A profile written by `lasthop codec train`; both ends need the same one. For"
+        help="A profile written by `lasthop codec train`; both ends need the same one. For "
         + ", ".join(name for name, each in FORMATS.items() if each.train)
         + ".",
         exists=True,
@@ -86,7 +86,7 @@ Level: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--level",
-        help="How much effort to spend on compression:"
+        help="How much effort to spend on compression: "
         + "; ".join(
             f"{name}: {', '.join(each.levels)}" for name, each in FORMATS.items() if each.levels
         )
@@ -116,7 +116,7 @@ def encode(
         str | None,
         typer.Option(
             "--version",
-            help="The version of the format:"
+            help="The version of the format: "
             + "; ".join(f"{name}: {', '.join(each.versions)}" for name, each in FORMATS.items())
             + ".",
         ),

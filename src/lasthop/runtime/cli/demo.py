@@ -30,7 +30,8 @@ MOST_DEVICES = 200
 @commands.command(
     help=described(
         "Run a gateway with devices on bad links, publishers and the pipeline, and report what"
-        " was delivered, lost, wasted and learned. All data is removed at the end.",
+        " was delivered, lost, wasted and learned. Data is removed at the end unless --data is"
+        " given.",
         "lasthop demo",
         "lasthop demo --seconds 180 --json",
         "lasthop demo --devices 30 --no-pipeline",

@@ -101,7 +101,7 @@ async def send_lines(device: Device, outlet: LineOutlet, write: Write) -> None:
     try:
         while (line := await lines.get()) is not None:
             handle = await device.send(outlet.target, line, **outlet.options())
-            task = asyncio.create_task(_tell(device, handle, write))
+            task = asyncio.create_task(_report_progress(device, handle, write))
             result_notifier.add(task)
             task.add_done_callback(result_notifier.discard)
         if result_notifier:
@@ -134,7 +134,7 @@ def _read(
         asyncio.run_coroutine_threadsafe(lines.put(None), loop).result()
 
 
-async def _tell(device: Device, handle: MessageHandle, write: Write) -> None:
+async def _report_progress(device: Device, handle: MessageHandle, write: Write) -> None:
     try:
         await handle.reached(Status.ACCEPTED)
     except MessageRefused as refused:

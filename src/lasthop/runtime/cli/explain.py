@@ -53,10 +53,10 @@ def explain(
 ) -> None:
     key = parse_key(message)
     if data is not None:
-        told = _from_store(data, app, key, device)
+        events = _from_store(data, app, key, device)
     else:
-        told = _from_gateway(url, token, app, message, device)
-    for line in told:
+        events = _from_gateway(url, token, app, message, device)
+    for line in events:
         if as_json:
             say_json(line)
         else:

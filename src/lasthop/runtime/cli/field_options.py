@@ -59,15 +59,15 @@ def of_field(place: str, field: inspect.Field, given: Given) -> Iterator[Command
     one = _unwrapped(kind.item_type)[0] if isinstance(kind, _LISTS) else kind
     several = kind is not one or isinstance(kind, inspect.DictType)
     words = _words(one)
-    told = given.about or f"{about}."
-    told += f" One of {', '.join(words)}." if words else ""
-    told += " May be repeated." if several else ""
+    help_text = given.about or f"{about}."
+    help_text += f" One of {', '.join(words)}." if words else ""
+    help_text += " May be repeated." if several else ""
     if isinstance(kind, inspect.BoolType):
-        option = declared(name, Annotated[bool, typer.Option(flag, help=told)], False)
+        option = declared(name, Annotated[bool, typer.Option(flag, help=help_text)], False)
         yield CommandInput(place, name, option, lambda _: not field.default)
         return
     parsed, form, value = _size(flag) if given.size else _form(kind, one, flag)
-    details: dict[str, Any] = {"metavar": given.form or form, "help": told}
+    details: dict[str, Any] = {"metavar": given.form or form, "help": help_text}
     details |= {} if given.size else _range(one)
     if field.required and given.default is None:
         info = typer.Argument(**details | {"metavar": given.form or name.upper()})

@@ -78,12 +78,12 @@ def tail(
 
 
 def _line(event: Event) -> str:
-    (told,) = explain([event])
+    (explained,) = explain([event])
     about = [event.kind, event.dev, f"{event.msg:016x}" if event.msg else "", event.topic]
     over = f"over {event.link}" if event.link else ""
-    facts = ", ".join(f"{name} {value}" for name, value in told.facts.items())
+    facts = ", ".join(f"{name} {value}" for name, value in explained.facts.items())
     parts = [" ".join(part for part in about if part), over, event.reason, facts]
-    return f"{told.time}  {event.n}  " + "; ".join(part for part in parts if part)
+    return f"{explained.time}  {event.n}  " + "; ".join(part for part in parts if part)
 
 
 @commands.command(

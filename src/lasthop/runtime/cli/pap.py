@@ -98,7 +98,10 @@ After = Annotated[
         metavar="TIME", help="Deliver not before this time: 10m, or 2030-01-01T00:00:00Z."
     ),
 ]
-Before = Annotated[str | None, typer.Option(metavar="TIME", help="Deliver not after this time.")]
+Before = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="Deliver not after this time: 10m, or 2030-01-01T00:00:00Z."),
+]
 PriorityOf = Annotated[
     Priority, typer.Option("--priority", help="Priority among messages for the same device.")
 ]

@@ -94,7 +94,7 @@ def opened(
     for pair in conf or ():
         key, equals, value = pair.partition("=")
         if not equals or not key.startswith("spark."):
-            raise Failure(f"--conf {pair}: a setting of Spark is spark.NAME=VALUE", exit_code=2)
+            raise Failure(f"--conf {pair}: a setting is spark.NAME=VALUE", exit_code=2)
         settings[key] = value
     where = log or data / LOG_DIRECTORY
     if not where.is_dir():
@@ -141,11 +141,13 @@ def run(
     as_json: Json = False,
 ) -> None:
     with (
-        progress(as_json) as told,
-        opened(data, log, lake, master=master, remote=remote, conf=conf, say_line=told) as pipeline,
+        progress(as_json) as show_step,
+        opened(
+            data, log, lake, master=master, remote=remote, conf=conf, say_line=show_step
+        ) as pipeline,
     ):
         outcome = pipeline.run()
-        told("summing up")
+        show_step("summing up")
         _sum_up(pipeline)
     if as_json:
         say_json(msgspec.to_builtins(outcome))
@@ -268,18 +270,20 @@ def learn(
     as_json: Json = False,
 ) -> None:
     with (
-        progress(as_json) as told,
-        opened(data, log, lake, master=master, remote=remote, conf=conf, say_line=told) as pipeline,
+        progress(as_json) as show_step,
+        opened(
+            data, log, lake, master=master, remote=remote, conf=conf, say_line=show_step
+        ) as pipeline,
     ):
         from lasthop.pipeline.learn import DaySpan, learn  # noqa: PLC0415
 
         if update:
-            told("reading the log")
+            show_step("reading the log")
             pipeline.prepare()
         days = pipeline.lake.dates("silver", "events")
         if not days:
             raise Failure("there are no tables yet; make them with: lasthop pipeline run")
-        told("learning")
+        show_step("learning")
         span = DaySpan(
             first.date() if first is not None else days[0],
             last.date() if last is not None else days[-1],
@@ -397,15 +401,17 @@ def what_if(
     else:
         chosen = named(policy)
     with (
-        progress(as_json) as told,
-        opened(data, log, lake, master=master, remote=remote, conf=conf, say_line=told) as pipeline,
+        progress(as_json) as show_step,
+        opened(
+            data, log, lake, master=master, remote=remote, conf=conf, say_line=show_step
+        ) as pipeline,
     ):
         events = pipeline.silver("events")
         if first is not None:
             events = events.where(events["date"] >= first.date())
         if last is not None:
             events = events.where(events["date"] <= last.date())
-        told("replaying")
+        show_step("replaying")
         result = answer(events, chosen, name=policy)
     if as_json:
         say_json(msgspec.to_builtins(result))
@@ -456,7 +462,9 @@ def stream(
         from lasthop.pipeline.stream import LogStream  # noqa: PLC0415
 
         following = LogStream(
-            pipeline, told=lambda progress: _tell(progress, as_json), batch_bytes=batch_bytes
+            pipeline,
+            told=lambda progress: _print_progress(progress, as_json),
+            batch_bytes=batch_bytes,
         )
         with pipeline.lake.locked():
             follow(pipeline.log)
@@ -465,7 +473,7 @@ def stream(
                 follow(pipeline.log)
 
 
-def _tell(progress: StreamProgress, as_json: bool) -> None:
+def _print_progress(progress: StreamProgress, as_json: bool) -> None:
     if as_json:
         say_json(msgspec.to_builtins(progress))
         return
@@ -498,14 +506,16 @@ def report(
     if find_spec("matplotlib") is None:
         raise Failure("the report needs matplotlib: pip install 'lasthop[pipeline]'")
     with (
-        progress(as_json) as told,
-        opened(data, log, lake, master=master, remote=remote, conf=conf, say_line=told) as pipeline,
+        progress(as_json) as show_step,
+        opened(
+            data, log, lake, master=master, remote=remote, conf=conf, say_line=show_step
+        ) as pipeline,
     ):
         from lasthop.pipeline.report import render  # noqa: PLC0415
 
         if not pipeline.lake.dates("silver", "events"):
             raise Failure("there are no tables yet; make them with: lasthop pipeline run")
-        told("drawing")
+        show_step("drawing")
         page = render(_sum_up(pipeline), PolicyStore(policies or data / POLICY_DIRECTORY).current())
     out.write_text(page)
     if as_json:

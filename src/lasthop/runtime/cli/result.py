@@ -18,7 +18,7 @@ def show(command: Command, row: Row, answer: Row, *, as_json: bool) -> None:
         for line in _lines(command, row, answer):
             say_json(line)
     else:
-        _tell(command, row, answer)
+        _print_text(command, row, answer)
     if command.fails is not None and (reason := command.fails(row)):
         raise Failure(reason)
 
@@ -31,7 +31,7 @@ def _lines(command: Command, row: Row, answer: Row) -> list[Any]:
     return list(rows) if command.each else [rows]
 
 
-def _tell(command: Command, row: Row, answer: Row) -> None:
+def _print_text(command: Command, row: Row, answer: Row) -> None:
     """Print the answer as sentences and a table, for people."""
     if isinstance(command.says, str):
         text = command.says.format(**row)
