@@ -76,13 +76,13 @@ class Result(NamedTuple):
     size: int
 
 
-def measure(make: MakeEvent, events: int) -> Result:
+def measure(make_event: MakeEvent, events: int) -> Result:
     """Measure one kind of event, and the same line written by the standard library, in one run."""
     gateway = Gateway(Identity(), MemoryStore().open(), random64=lambda: 7, now=NOW)
     journal = gateway.deliveries.commits
     deliveries = [_delivery(gateway, i) for i in range(COMMIT)]
     rounds = range(max(1, events // COMMIT))
-    commits = [_commit(journal, make, deliveries) for _ in rounds]
+    commits = [_commit(journal, make_event, deliveries) for _ in rounds]
     making = [commit.making for commit in commits]
     lines = commits[0].lines
     parsed = [msgspec.json.decode(line, type=Event) for line in lines.splitlines()]
@@ -114,12 +114,12 @@ def _delivery(gateway: Gateway, i: int) -> Delivery:
     return Delivery(item, gateway.deliveries.session(device), NOW)
 
 
-def _commit(journal: Commits, make: MakeEvent, deliveries: list[Delivery]) -> Commit:
+def _commit(journal: Commits, make_event: MakeEvent, deliveries: list[Delivery]) -> Commit:
     journal.take(NOW, flush=True)
 
     def make() -> None:
         for delivery in deliveries:
-            make(journal, delivery)
+            make_event(journal, delivery)
 
     making = _timed(make)
     commit = journal.take(NOW, flush=True)
@@ -142,11 +142,11 @@ def main() -> None:
     print(
         f"{'event':12} {'bytes':>6} {'µs':>6} {'best':>6} {'encoding':>9} {'json':>6} {'ratio':>6}"
     )
-    for make in (released, transmitted, accepted):
-        result = measure(make, events)
+    for make_event in (released, transmitted, accepted):
+        result = measure(make_event, events)
         verdict = "" if result.ours <= LIMIT else f"  above {LIMIT} µs"
         print(
-            f"{make.__name__:12} {result.size:6} {result.ours:6.2f} {result.best:6.2f}"
+            f"{make_event.__name__:12} {result.size:6} {result.ours:6.2f} {result.best:6.2f}"
             f" {result.encoding:9.2f}"
             f" {result.standard:6.2f} {result.standard / result.ours:6.1f}{verdict}"
         )
