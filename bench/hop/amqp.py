@@ -72,7 +72,7 @@ def table(fields: dict[str, str]) -> bytes:
 
 
 def frame(kind: int, channel: int, payload: bytes) -> bytes:
-    """One frame.
+    """Encode one frame.
 
     >>> frame(HEARTBEAT, 0, b"").hex()
     '08000000000000ce'

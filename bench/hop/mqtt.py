@@ -39,7 +39,7 @@ class Refused(Exception):
 
 
 def remaining_length(size: int) -> bytes:
-    """The length of the rest of a packet (2.2.3).
+    """Encode the length of the rest of a packet (2.2.3).
 
     >>> remaining_length(127).hex(), remaining_length(321).hex()
     ('7f', 'c102')

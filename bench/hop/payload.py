@@ -15,7 +15,7 @@ _FILLER = ("the quick brown fox jumps over the lazy dog " * 6)[: SIZE - 32].enco
 
 
 def stamp(number: int, at: float = 0.0) -> bytes:
-    """The payload of one message: microseconds and number in hexadecimal, then filler.
+    """Return the payload of one message: microseconds and number in hexadecimal, then filler.
 
     >>> len(stamp(7)), number_of(stamp(7)), time_of(stamp(7, 1.5))
     (256, 7, 1.5)

@@ -23,14 +23,16 @@ class Spread(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Spread:
-        """
+        """Return the median, lowest and highest of some values.
+
         >>> Spread.of([3, 1, 2])
         Spread(median=2, lowest=1, highest=3)
         """
         return cls(median(values), min(values), max(values))
 
     def text(self, digits: int = 0) -> str:
-        """
+        """Format the spread with `digits` digits after the point.
+
         >>> Spread.of([3, 1000, 2]).text(1)
         '3.0 (2.0 to 1,000.0)'
         """
@@ -145,7 +147,8 @@ class Report(msgspec.Struct):
 
 
 def percentile(values: Sequence[float], percent: int) -> float:
-    """
+    """Return the value that `percent` of 100 values do not exceed.
+
     >>> percentile(range(101), 99)
     99.0
     """

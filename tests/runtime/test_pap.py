@@ -196,7 +196,7 @@ def test_an_initiator_is_known_by_its_certificate(lasthop: Lasthop, tmp_path: Pa
     data = tmp_path / "data"
     subject = "CN=shop,O=Example\\, Inc."
     made = lasthop("credential", "add", "shop", "--certificate", subject, "--data", str(data))
-    assert made.out == f"shop is whoever shows the certificate {subject}\n"
+    assert made.out == f"shop is the holder of the certificate {subject}\n"
     lasthop("device", "register", "phone", "--data", str(data))
     with GatewayProcess(data, "--config", str(config)) as up:
         url = f"{up.http.replace('127.0.0.1', 'localhost')}/pap"

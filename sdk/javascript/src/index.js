@@ -21,7 +21,7 @@ export { Handling, Reliability } from "./wire/frames.js";
 
 /**
  * Open a device and start to dial, without waiting for the gateway (`device.contact()` waits). The
- * inbox is kept in IndexedDB, under the names of the app and the device, unless said otherwise.
+ * inbox is kept in IndexedDB, under the names of the app and the device, unless `inbox` names another.
  * @param {ConnectOptions} options
  */
 export async function connect(options) {

@@ -143,7 +143,7 @@ export class Session {
     }
     if (answer.kind === "continue") {
       this._arrivals.closeBelow(answer.closed, now);
-      // The gateway sends WELCOME when what HELLO said is durable there.
+      // The gateway sends WELCOME when the contents of HELLO are durable there.
       this._arrivals.told(hello.dropped ?? []);
       this._untold = new RangeSet(this._arrivals.dropped);
       this._told = ack(hello.received ?? 0, hello.delivered ?? 0, hello.individual ?? []);

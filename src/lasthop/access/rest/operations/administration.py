@@ -36,7 +36,7 @@ _TYPE_VALUE = Given(form="TYPE:VALUE")
 def _credential(made: Row) -> str:
     """Return what the holder of a new credential needs: its token, or its certificate."""
     if made.get("certificate"):
-        return f"{made['name']} is whoever shows the certificate {made['certificate']}"
+        return f"{made['name']} is the holder of the certificate {made['certificate']}"
     return str(made["token"])
 
 
