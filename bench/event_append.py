@@ -1,6 +1,6 @@
 """Measures what an event costs where it is made: the limit is 2 µs.
 
-    python bench/event_append.py --events 200000
+    python -m bench.event_append --events 200000
 
 Deliveries of a real gateway get events as `core.deliveries` and `core.dispatch` make them: begun,
 filled with facts, and encoded when the commit is taken. The same lines are written by the standard
@@ -26,6 +26,7 @@ from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.registry import DeviceRecord
 from lasthop.events import Event, Kind
 from lasthop.message import Message, Target, TargetKind
+from lasthop.store.commit import Commit as StoreCommit
 from lasthop.store.memory import MemoryStore
 
 NOW = 1_794_744_000_000_000
@@ -115,16 +116,24 @@ def _delivery(gateway: Gateway, i: int) -> Delivery:
 
 
 def _commit(journal: Commits, make_event: MakeEvent, deliveries: list[Delivery]) -> Commit:
-    journal.take(NOW, flush=True)
+    _take(journal)
 
     def make() -> None:
         for delivery in deliveries:
             make_event(journal, delivery)
 
     making = _timed(make)
-    commit = journal.take(NOW, flush=True)
+    commit = _take(journal)
     assert commit is not None
     return Commit(making, bytes(commit.events))
+
+
+def _take(journal: Commits) -> StoreCommit | None:
+    """Take the open commit as if it were written at once; None if there is nothing in it."""
+    commit = journal.take(NOW, flush=True)
+    if commit is not None:
+        journal.written(commit.n)
+    return commit
 
 
 def _timed(work: Callable[[], object]) -> float:

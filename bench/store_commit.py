@@ -1,6 +1,6 @@
 """Compares ways to write a commit: row by row, table by table, or in one statement.
 
-    python bench/store_commit.py --messages 500 --commits 40
+    python -m bench.store_commit --messages 500 --commits 40
 
 Every message is inserted with its delivery, its device's session and two events; the next commit
 updates the delivery. A thread writes as fast as it can, first beside an idle main thread, then

@@ -1,6 +1,6 @@
 """Measures what a surrogate costs: the same messages to the same device, with and without one.
 
-    python bench/surrogate_cost.py --messages 5000 --rounds 5
+    python -m bench.surrogate_cost --messages 5000 --rounds 5
 
 One gateway has three apps: one without a surrogate, one whose surrogate relays everything, and one
 whose surrogate counts in its state and gives each message a title. Every app has a turn in every

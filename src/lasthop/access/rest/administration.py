@@ -27,14 +27,17 @@ and slashes are refused."""
 
 _Name = Annotated[str, Meta(pattern=NAME)]
 _User = Annotated[
-    str, Meta(pattern=r"^[^\x00-\x20\x7f/]{0,128}$", description="Whose device it is")
+    str,
+    Meta(pattern=r"^[^\x00-\x20\x7f/]{0,128}$", description="The user that the device belongs to"),
 ]
 _Capabilities = Annotated[
     dict[Annotated[str, Meta(max_length=64)], Annotated[str, Meta(max_length=250)]],
     Meta(max_length=64, description="What the device can do, as it describes itself"),
 ]
 """At most 20 kB: a device's record is kept in memory."""
-_Topics = Annotated[list[str], Meta(max_length=1000, description="Topics that it subscribes to")]
+_Topics = Annotated[
+    list[str], Meta(max_length=1000, description="Topics that the device subscribes to")
+]
 _Routes = Annotated[
     list[Route],
     Meta(max_length=MAX_ROUTES, description="Routes by which the device is reached over the air"),
@@ -51,7 +54,9 @@ class NewDevice(msgspec.Struct, forbid_unknown_fields=True):
 
     name: Annotated[_Name, Meta(description="The name of the device")]
     user: _User = ""
-    zone: Annotated[str, Meta(description="Its time zone (IANA)", max_length=64)] = "UTC"
+    zone: Annotated[str, Meta(description="The device's time zone (IANA name)", max_length=64)] = (
+        "UTC"
+    )
     capabilities: _Capabilities = {}
     subscriptions: _Topics = []
     routes: _Routes = []
@@ -76,9 +81,10 @@ class DeviceChange(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
     """The fields of a device to change; a field that is left out keeps its value."""
 
     user: _User | UnsetType = UNSET
-    zone: Annotated[str, Meta(description="Its time zone (IANA)", max_length=64)] | UnsetType = (
-        UNSET
-    )
+    zone: (
+        Annotated[str, Meta(description="The device's time zone (IANA name)", max_length=64)]
+        | UnsetType
+    ) = UNSET
     capabilities: _Capabilities | UnsetType = UNSET
     routes: _Routes | UnsetType = UNSET
     addresses: _Addresses | UnsetType = UNSET
@@ -103,7 +109,8 @@ class NewCredential(msgspec.Struct, forbid_unknown_fields=True):
 
     name: Annotated[_Name, Meta(description="Who the credential is for")]
     scopes: Annotated[
-        list[Scope], Meta(min_length=1, max_length=8, description="What its holder may do")
+        list[Scope],
+        Meta(min_length=1, max_length=8, description="What the credential's holder may do"),
     ]
     app: Annotated[
         Annotated[str, Meta(pattern=f"^{APP_NAME.pattern}$")] | None,
@@ -124,7 +131,7 @@ class AddressTarget(msgspec.Struct, forbid_unknown_fields=True):
         str,
         Meta(
             max_length=300,
-            description="Who it stands for: device:NAME, user:NAME, topic:NAME, or app: for all",
+            description="Who the address stands for: device:NAME, user:NAME, topic:NAME or app:",
         ),
     ]
 
