@@ -93,6 +93,19 @@ def test_links_between_pages_lead_somewhere() -> None:
             assert (page.parent / link).exists(), f"{page.relative_to(ROOT)} links to {link}"
 
 
+def test_links_to_headings_lead_to_one() -> None:
+    for page in pages():
+        for link, heading in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page.read_text()):
+            there = page.parent / link if link else page
+            assert heading in headings(there), f"{page.relative_to(ROOT)} links to {link}#{heading}"
+
+
+def headings(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    found = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", text.lower()).replace(" ", "-") for text in found}
+
+
 def test_the_table_of_contents_has_every_page() -> None:
     contents = (ROOT / "docs/README.md").read_text()
     for page in pages():
