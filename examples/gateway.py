@@ -1,4 +1,5 @@
-"""A gateway for an example: `lasthop up` in a process of its own, with everything in one place."""
+"""A gateway for an example: `lasthop up` in a process of its own, with its files in a temporary
+directory."""
 
 from __future__ import annotations
 
@@ -14,18 +15,18 @@ from tempfile import TemporaryDirectory
 
 @dataclass(frozen=True, slots=True)
 class Gateway:
-    """Where a gateway is."""
+    """The addresses of a running gateway, and the directory of its example."""
 
     tcp: str
     http: str
     websocket: str
     directory: Path
-    """For whatever an example wants to keep."""
+    """A temporary directory for the files of the example, such as inboxes."""
 
 
 @contextmanager
 def a_gateway(configuration: str = "") -> Iterator[Gateway]:
-    """A gateway with these settings, on ports of its own; it ends with the example."""
+    """Run a gateway with these settings, on free ports; end it with the example."""
     with TemporaryDirectory(prefix="lasthop-example-") as name:
         directory = Path(name)
         settings = directory / "lasthop.toml"

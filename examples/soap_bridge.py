@@ -1,10 +1,11 @@
-"""A web service behind the gateway: what devices ask of `service:NAME` is posted to a SOAP server
-over HTTP, and what it answers goes back to them.
+"""A web service behind the gateway: the bridge posts requests for `service:NAME` to a SOAP server
+over HTTP, and sends the server's answers back to the devices that asked.
 
     python examples/soap_bridge.py --service pricing --post-to http://localhost:9000/soap
 
-Devices send the most compact form that the bridge reads; the server sees SOAP 1.2 in XML. To SOAP
-the bridge is an intermediary: header blocks for it are taken out, those for others are passed on.
+Devices send the most compact form that the bridge reads; the server gets SOAP 1.2 in XML. In terms
+of SOAP the bridge is an intermediary: it removes header blocks that are for the bridge, and
+forwards the others.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ from lasthop_xml.soap.fault import FaultCode, SoapFault
 from lasthop_xml.soap.node import SoapNode
 
 TIMEOUT = 20.0
-"""Seconds for the server: below the 30 that exchanges wait by default."""
+"""Seconds that the bridge waits for the server: below the 30 that exchanges wait by default."""
 
 MAX_ANSWER = 1 << 20
-"""Bytes, what a message may have."""
+"""The bytes of an answer at most: the default limit for the body of a message."""
 
 
 class Bridge:
-    """Posts requests, and brings the answers back."""
+    """A device that posts the requests it gets to a server, and replies with the answers."""
 
     def __init__(self, device: Device, url: str) -> None:
         self._device = device
@@ -43,13 +44,13 @@ class Bridge:
         self._node = SoapNode(ultimate=False)
 
     async def serve(self, name: str) -> None:
-        """Offer the service; returns when the gateway knows."""
+        """Offer the service, and return when the gateway has accepted the offer."""
         exchange = Exchange(self._device, Xml())
         offered = await exchange.serve(Service(name, about=self._url), {"": self.ask})
         await offered.accepted()
 
     async def ask(self, received: Received[XmlMessage]) -> XmlMessage:
-        """One request."""
+        """Post one request to the server, and return its answer."""
         message = received.value
         passed = self._node.passed_on(Envelope(message.body, list(message.headers)))
         onward = XmlMessage(passed.body, tuple(passed.headers), message.addressing)
@@ -65,7 +66,8 @@ class Bridge:
             with urllib.request.urlopen(request, timeout=TIMEOUT) as response:
                 body = response.read(MAX_ANSWER + 1)
         except urllib.error.HTTPError as error:
-            # A fault comes with 400 or 500, and is a message like others (part 2, section 7.5).
+            # A SOAP fault has the status 400 or 500, and its body is a message like others
+            # (SOAP 1.2, part 2, section 7.5).
             body = error.read(MAX_ANSWER + 1)
         except OSError as error:
             raise SoapFault(FaultCode.RECEIVER, f"the service cannot be reached: {error}") from None

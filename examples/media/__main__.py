@@ -20,12 +20,12 @@ path = "{Path(__file__).parents[2]}"
 """
 
 PATIENCE = 30.0
-"""Seconds that somebody waits for an answer."""
+"""Seconds that a viewer waits for an answer."""
 
 
 @dataclass
 class Seen:
-    """What people saw, and what it cost the phone."""
+    """What the viewers saw, and how many requests the phone answered for it."""
 
     lists: list[str] = field(default_factory=list)
     photos: list[str] = field(default_factory=list)
@@ -35,15 +35,15 @@ class Seen:
 
 
 async def ask(viewer: Device, method: str, body: str) -> str:
-    """Ask the service, wherever it is; its name is enough."""
+    """Call an operation of the service `media`, and return the text of the answer."""
     answer = await viewer.request(
         "service:media", body, timeout=PATIENCE, headers={"method": method}
     )
     return answer.text
 
 
-async def story(say: Callable[[str], None] = print) -> Seen:
-    """One phone, five viewers, one day."""
+async def scenario(say: Callable[[str], None] = print) -> Seen:
+    """Run the example with one phone and five viewers, and return what they saw."""
     seen = Seen()
     with a_gateway(SETTINGS) as gateway:
         async with AsyncExitStack() as stack:
@@ -83,4 +83,4 @@ async def story(say: Callable[[str], None] = print) -> Seen:
 
 
 if __name__ == "__main__":
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -1,4 +1,4 @@
-"""What acts for the phone at the gateway."""
+"""The surrogate that acts for the phone at the gateway."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from lasthop.surrogate import (
 
 
 class Album(Surrogate):
-    """Spares the phone: it is asked once for what many want to know."""
+    """Caches the phone's answers, so that the phone is asked once for what many viewers request."""
 
     @cacheable(ttl=300, policy=StaleWhileAway(200, stale_for=86_400))
     def list(self, mail: Mail) -> Decision | None:
-        """Which photos there are of a place. A list from yesterday is better than none."""
+        """Ask the phone for the photos of a place. While the phone is away, a cached list up to a
+        day old is used."""
         return None
 
     @cacheable(policy=Lru(50))
     def photo(self, mail: Mail) -> Decision | None:
-        """One photo. The phone says how long it is good for: photos do not change."""
+        """Ask the phone for one photo. The phone's answer says how long it may be cached."""
         return None
 
     def from_device(self, mail: Mail) -> Decision | None:
-        """A new photo makes every list of that phone old."""
+        """Forget the cached lists of a phone that publishes a new photo."""
         if mail.target.startswith("topic:photos."):
             self.forget("list", device=mail.device)
         return None

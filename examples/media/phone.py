@@ -1,4 +1,4 @@
-"""The phone: it takes photos, answers who asks for them, and tells of new ones."""
+"""The phone: it takes photos, answers requests for them, and publishes the names of new ones."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ class Phone:
     def __init__(self, url: str, inbox: Path) -> None:
         self.device = Device(url, app="media", name="phone", inbox=inbox)
         self.asked: Counter[str] = Counter()
-        """How often each operation came as far as here."""
+        """How often each operation was requested from the phone itself."""
         self._photos: dict[str, str] = {}
 
     async def open(self) -> None:
-        """Go on line and offer the service."""
+        """Connect to the gateway and offer the service."""
         await self.device.open()
         self.device.on_message(self._serve)
         await (await self.device.offer(MEDIA)).accepted()
 
     async def take(self, place: str) -> str:
-        """Take a photo, and tell everyone who cares for the place."""
+        """Take a photo, publish its name to subscribers of the place, and return the name."""
         name = f"{place}-{len(self._photos) + 1}"
         self._photos[name] = f"a view of {place}"
         await self.device.publish(f"photos.{place}", name)

@@ -12,12 +12,12 @@ from examples.monitoring.centre import Centre
 from examples.monitoring.operative import Operative
 
 PULSES = [*range(70, 160), *range(160, 70, -1)] * 5
-"""Five climbs."""
+"""Readings of the pulse: it rises and falls five times, once for each climb."""
 
 
 @dataclass
 class Shift:
-    """What became of one day's work."""
+    """What the centre and the operative received during one shift."""
 
     readings: list[tuple[int, int]] = field(default_factory=list)
     alarms: list[int] = field(default_factory=list)
@@ -26,8 +26,8 @@ class Shift:
     reports: list[str] = field(default_factory=list)
 
 
-async def story(say: Callable[[str], None] = print) -> Shift:
-    """Up the line, and down into the valley."""
+async def scenario(say: Callable[[str], None] = print) -> Shift:
+    """Run the example with one operative and the centre, and return what they received."""
     with a_gateway() as gateway:
         async with AsyncExitStack() as stack:
             centre = Centre(gateway.tcp, gateway.directory / "centre")
@@ -59,4 +59,4 @@ async def story(say: Callable[[str], None] = print) -> Shift:
 
 
 if __name__ == "__main__":
-    asyncio.run(story())
+    asyncio.run(scenario())

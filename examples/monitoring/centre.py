@@ -1,4 +1,4 @@
-"""The monitoring centre: it follows the stream, and acts on what is not as it should be."""
+"""The monitoring centre: it follows the stream, and sends advice when the pulse is too high."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ HIGHEST_PULSE = 150
 
 
 class Centre:
-    """Staff with a screen."""
+    """The device of the monitoring centre."""
 
     def __init__(self, url: str, inbox: Path) -> None:
         self.device = Device(url, app="safety", name="centre", inbox=inbox)
         self.readings: list[tuple[int, int]] = []
-        """Number and pulse, in the order in which they came."""
+        """The readings, each a number and a pulse, in the order in which they arrived."""
         self.alarms: list[int] = []
         self.reports: list[str] = []
         self.measured = ""
@@ -26,7 +26,7 @@ class Centre:
         self._rest = b""
 
     async def open(self) -> None:
-        """Be there."""
+        """Connect to the gateway, and follow streams and messages."""
         await self.device.open()
         self.device.on_stream(self._follow)
         self.device.on_message(self._message)
@@ -37,7 +37,7 @@ class Centre:
             await self._over.wait()
 
     async def measure(self, what: str) -> None:
-        """Have the sensors measure something now."""
+        """Ask the operative's sensors for a measurement, and keep the answer."""
         answer = await self.device.request("device:operative", what, timeout=30)
         self.measured = answer.text
 

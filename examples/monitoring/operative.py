@@ -1,4 +1,4 @@
-"""The operative's phone: it streams what the sensors say, and answers for them."""
+"""The operative's phone: it streams the readings of the sensors, and answers questions to them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lasthop.device.message import Message
 
 
 class Operative:
-    """Somebody on a power line, with sensors on."""
+    """The phone of somebody who works on a power line and wears sensors."""
 
     def __init__(self, url: str, inbox: Path) -> None:
         self.device = Device(url, app="safety", name="operative", inbox=inbox, link="satellite")
@@ -19,13 +19,14 @@ class Operative:
         self._heard = asyncio.Condition()
 
     async def open(self) -> None:
-        """Be there."""
+        """Connect to the gateway, and wait until there is contact."""
         await self.device.open()
         self.device.on_message(self._message)
         await self.device.contact(timeout=30)
 
     async def stream(self, pulses: Iterable[int], *, half_way: asyncio.Event) -> None:
-        """Send every reading of the sensors as it comes, one line each; say when half are sent."""
+        """Send every reading of the sensors as a line of the stream; set `half_way` in the
+        middle."""
         readings = list(pulses)
         async with await self.device.open_stream("device:centre", title="pulse") as stream:
             for number, pulse in enumerate(readings):
@@ -35,21 +36,21 @@ class Operative:
         await stream.closed()
 
     async def reach_a_village(self, url: str) -> None:
-        """There is a mobile network: leave the satellite to others."""
+        """Switch from the satellite link to a mobile network."""
         await self.device.switch(url, link="mno")
 
     async def log(self, symptom: str) -> None:
-        """Tell the centre how it feels; it may be read when there is time."""
+        """Send a symptom to the centre, with low priority."""
         await self.device.send("device:centre", symptom, priority=1)
 
     async def until_advised(self) -> None:
-        """Wait until the centre has said something."""
+        """Wait until advice of the centre has arrived."""
         async with asyncio.timeout(30), self._heard:
             await self._heard.wait_for(lambda: bool(self.advice))
 
     async def _message(self, message: Message) -> None:
         if message.wants_reply:
-            # What the centre asks for is measured at once.
+            # The centre waits for the answer, so the sensors measure at once.
             await self.device.reply(message, "128/84" if message.text == "blood pressure" else "?")
             return
         async with self._heard:

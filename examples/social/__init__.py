@@ -1,2 +1,2 @@
-"""A social network without a server of its own: people tell everyone, some, or those who follow
-them, and ask around."""
+"""A social network without a server of its own: members send to everyone, to groups and to their
+followers, and ask everyone questions."""

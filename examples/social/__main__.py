@@ -15,7 +15,7 @@ NAMES = ("anna", "bert", "cleo", "dora")
 
 @dataclass
 class Heard:
-    """What people heard of each other."""
+    """What the members received from each other."""
 
     places: dict[str, dict[str, str]] = field(default_factory=dict)
     notes: dict[str, list[str]] = field(default_factory=dict)
@@ -24,8 +24,8 @@ class Heard:
     missing: tuple[str, ...] | None = None
 
 
-async def story(say: Callable[[str], None] = print) -> Heard:
-    """Four friends, one evening."""
+async def scenario(say: Callable[[str], None] = print) -> Heard:
+    """Run the example with four members, and return what they received."""
     heard = Heard()
     with a_gateway() as gateway:
         async with AsyncExitStack() as stack:
@@ -66,4 +66,4 @@ async def story(say: Callable[[str], None] = print) -> Heard:
 
 
 if __name__ == "__main__":
-    asyncio.run(story())
+    asyncio.run(scenario())

@@ -1,4 +1,4 @@
-"""One member of the network, on a device of theirs."""
+"""One member of the social network, with a device of their own."""
 
 from __future__ import annotations
 
@@ -14,51 +14,51 @@ PLACE, NOTE = {"kind": "place"}, {"kind": "note"}
 
 
 class Member:
-    """Somebody who tells, hears, asks and answers."""
+    """A member of the network: sends and receives notes, asks and answers."""
 
     def __init__(self, url: str, name: str, inbox: Path, *, free: bool) -> None:
         self.name = name
         self.device = Device(url, app="social", name=name, inbox=inbox)
         self.places: dict[str, str] = {}
-        """Where people are, as they said."""
+        """The place of each member, by name, as the member announced it."""
         self.notes: list[str] = []
         self._free = free
         self._news = asyncio.Condition()
 
     async def open(self) -> None:
-        """Be there."""
+        """Connect to the gateway, and receive messages."""
         await self.device.open()
         self.device.on_message(self._heard)
 
     async def be_at(self, place: str) -> None:
-        """Tell everyone where you are."""
+        """Announce to all members where this member is."""
         await self.device.send("app:", place, headers=PLACE)
 
     async def join(self, group: str) -> None:
-        """Be one of a group."""
+        """Join a group."""
         await (await self.device.join_group(group)).accepted()
 
     async def agree(self, group: str, note: str) -> Settlement:
-        """Tell a group something that all of them know, or none."""
+        """Send a note to all members of a group or to none, and return what was decided."""
         sent = await self.device.send(
             f"group:{group}", note, atomic=True, expires_in=30, headers=NOTE
         )
         return await sent.settled(timeout=60)
 
     async def follow(self, name: str) -> None:
-        """Hear what somebody says to their followers."""
+        """Subscribe to the notes of another member."""
         await (await self.device.subscribe(f"people.{name}")).accepted()
 
     async def post(self, note: str) -> None:
-        """Say something to your followers."""
+        """Publish a note to the followers of this member."""
         await self.device.publish(f"people.{self.name}", note, headers=NOTE)
 
     async def ask_around(self, question: str, *, patience: float) -> Gathered:
-        """Ask everyone, and wait for those who answer in time."""
+        """Ask all members a question, and wait `patience` seconds for their answers."""
         return await self.device.gather("app:", question, timeout=patience)
 
     async def until(self, *, places: int = 0, notes: int = 0) -> None:
-        """Wait until so much was heard."""
+        """Wait until at least so many places and notes have arrived."""
         async with asyncio.timeout(30), self._news:
             await self._news.wait_for(
                 lambda: len(self.places) >= places and len(self.notes) >= notes

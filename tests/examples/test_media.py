@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from examples.media.__main__ import story
+from examples.media.__main__ import scenario
 
 
 @pytest.mark.timeout(120)
 async def test_five_people_see_photos_and_the_phone_is_asked_once() -> None:
     said: list[str] = []
-    seen = await story(said.append)
+    seen = await scenario(said.append)
     assert seen.news == ["paris-1", "paris-2"]
     # Before and after the second photo; the last one while the phone was off.
     assert seen.lists == ["paris-1"] * 5 + ["paris-1\nparis-2"] * 2

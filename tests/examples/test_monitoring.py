@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from examples.monitoring.__main__ import PULSES, story
+from examples.monitoring.__main__ import PULSES, scenario
 from examples.monitoring.centre import HIGHEST_PULSE
 
 
 @pytest.mark.timeout(120)
 async def test_the_centre_misses_no_reading_while_links_change() -> None:
     said: list[str] = []
-    shift = await story(said.append)
+    shift = await scenario(said.append)
     assert shift.readings == list(enumerate(PULSES))
     first = next(number for number, pulse in enumerate(PULSES) if pulse > HIGHEST_PULSE)
     assert shift.alarms == [first]
