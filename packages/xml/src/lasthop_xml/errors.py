@@ -1,4 +1,4 @@
-"""Everything that the package refuses, below one base.
+"""The errors of the package, all below one base class.
 
     XmlError
     ├── Malformed        a document or a message breaks the rules of its format, and where
@@ -6,7 +6,7 @@
     ├── TooLarge         a size, a depth or a count is above its limit
     └── SoapFault        a SOAP node's refusal (soap/fault.py)
 
-Each folder has the classes of its own in its `errors.py`. An error holds fields, not sentences;
+Each folder defines its own subclasses in its `errors.py`. An error holds fields, not sentences;
 `str()` puts them into one line for people, and `code` is for machines.
 """
 
@@ -33,8 +33,8 @@ class XmlError(Exception):
 
 
 class Malformed(XmlError):
-    """A document or a message breaks the rules of its format. `offset` counts octets from its
-    start, or `line` and `column` say where in a text."""
+    """A document or a message breaks the rules of its format. `offset` counts bytes from the start
+    of the message, or `line` and `column` give the place in a text."""
 
     code = "malformed"
 

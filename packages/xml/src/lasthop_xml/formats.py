@@ -1,4 +1,5 @@
-"""Parsers and serializers by MIME type (section 4.3): the table that negotiation chooses from."""
+"""Parsers and serializers by MIME type (thesis, section 4.3): the table that two ends choose a
+common format from."""
 
 from __future__ import annotations
 
@@ -23,24 +24,26 @@ from lasthop_xml.xebu.tokens import Mode
 
 DENSE_SIZE: Final = 256 << 10
 DENSE_EVENTS: Final = 30_000
-"""What weft's level `max` may expand to where nobody asked for the message: a character takes up to
-1.5 microseconds there and an event 10, some twenty times as long as in any other form."""
+"""The characters and the events that a message of Weft's level `max` may expand to if its receiver
+did not ask for it. Decoding takes up to 1.5 microseconds a character and 10 an event at this level,
+about twenty times as long as in any other form."""
 
 
 class MessageEncoder(Protocol):
-    """One direction of a session: documents in, messages out. It may remember earlier ones."""
+    """The sending side of a session: turns documents into messages, and may remember earlier
+    ones."""
 
     def encode(self, events: EventSequence, /) -> bytes: ...
 
 
 class MessageDecoder(Protocol):
-    """The other end of it."""
+    """The receiving side of a session: turns the messages of a `MessageEncoder` into documents."""
 
     def decode(self, data: bytes, /) -> EventList: ...
 
 
 class XmlMessages:
-    """XML remembers nothing."""
+    """Encoder and decoder of plain XML, which remembers nothing between messages."""
 
     __slots__ = ()
 
@@ -52,13 +55,14 @@ class XmlMessages:
 
 
 class Format(NamedTuple):
-    """A way to write event sequences. `encoder` and `decoder` begin a session."""
+    """A form that event sequences can be written in. Calling `encoder` or `decoder` begins a
+    session."""
 
     name: str
     encoder: Callable[[], MessageEncoder]
     decoder: Callable[[], MessageDecoder]
     stateful: bool
-    """Whether messages have to arrive once and in order."""
+    """Whether the messages of a session have to arrive exactly once and in order."""
 
 
 _XML = Format("xml", XmlMessages, XmlMessages, stateful=False)
@@ -81,7 +85,8 @@ FORMATS: Final[Mapping[str, Format]] = {
 
 
 def format_for(mime_type: str) -> Format:
-    """The format of a MIME type; parameters such as a charset do not matter."""
+    """Return the format of a MIME type, whose parameters (such as a charset) are ignored; raise
+    UnknownType if no format has it."""
     essence = mime_type.partition(";")[0].strip().lower()
     found = FORMATS.get(essence)
     if found is None:
@@ -90,8 +95,8 @@ def format_for(mime_type: str) -> Format:
 
 
 def decode_alone(mime_type: str, data: bytes, limits: Limits) -> EventList:
-    """The events of a message that stands for itself, within limits that hold for what it expands
-    to on the way as well."""
+    """Return the events of a message that belongs to no session. `limits` also apply to the size
+    that the message expands to while it is decoded."""
     form = format_for(mime_type)
     if form is _XML:
         return parse_xml(data, limits=limits)

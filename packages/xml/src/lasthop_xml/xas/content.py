@@ -1,8 +1,9 @@
-"""Values of application classes as elements, by chained encoders and decoders (section 4.4).
+"""Values of application classes as elements, by chained encoders and decoders (thesis, section
+4.4).
 
-A primitive value is one TYPED_CONTENT event, which every format knows. A complex one is a sequence
-of elements, so its encoder and its decoder work with every format. Each knows some types and passes
-on the rest.
+A primitive value is one TYPED_CONTENT event, which every format knows. A complex value is a
+sequence of elements, so its encoder and its decoder work with every format. An encoder or a decoder
+knows some types and leaves the others to the next one in the chain.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from lasthop_xml.xas.writer import Writer
 
 
 class _Missing:
-    """The type of MISSING."""
+    """The class of the only value MISSING."""
 
     __slots__ = ()
 
@@ -42,26 +43,29 @@ MISSING: Final = _Missing()
 
 
 class ContentEncoder(Protocol):
-    """Writes values of some types."""
+    """An encoder that writes values of some complex types as elements."""
 
     def encode(self, type_: Name, value: Any, writer: Writer, /) -> bool:
-        """Write attributes and elements of `value` into the open element; False if not ours."""
+        """Write attributes and elements of `value` into the open element; return False, and write
+        nothing, if this encoder does not know the type."""
         ...
 
 
 class ContentDecoder(Protocol):
-    """Reads values of some types."""
+    """A decoder that reads values of some complex types from elements."""
 
     def decode(self, type_: Name, source: Source, /) -> Any:
-        """The value, with the cursor before the end of its element; MISSING if not ours.
+        """Return the value of the open element, and leave the cursor before the element's end;
+        return MISSING if this decoder does not know the type.
 
-        The cursor starts behind the start block, whose attributes are in `source.attributes`.
+        The cursor starts after the start tag, whose attributes are in `source.attributes`.
         """
         ...
 
 
 class EncoderChain:
-    """The first encoder that knows a type writes it."""
+    """An encoder that tries several encoders in turn: the first that knows a type writes the
+    value."""
 
     __slots__ = ("_encoders",)
 
@@ -73,7 +77,8 @@ class EncoderChain:
 
 
 class DecoderChain:
-    """The first decoder that knows a type reads it."""
+    """A decoder that tries several decoders in turn: the first that knows a type reads the
+    value."""
 
     __slots__ = ("_decoders",)
 
@@ -89,7 +94,7 @@ class DecoderChain:
 
 
 class Source:
-    """Typed elements from a cursor: what decoders read the components of a value from."""
+    """The typed elements at a cursor, from which decoders read the components of a value."""
 
     __slots__ = ("_decoder", "attributes", "reader")
 
@@ -99,7 +104,7 @@ class Source:
         self._decoder = decoder
 
     def expect(self, name: Name) -> Any:
-        """The value of the element that must come next."""
+        """Return the value of the element `name`, which must come next."""
         value = self.accept(name)
         if value is MISSING:
             raise MalformedEvents(
@@ -108,15 +113,18 @@ class Source:
         return value
 
     def accept(self, name: Name) -> Any:
-        """The value of the element if it comes next; otherwise MISSING, and nothing is read."""
+        """Return the value of the element `name` if it comes next; otherwise read nothing and
+        return MISSING."""
         self.reader.skip_ignorable()
         return self._element(name, None) if self.reader.at_start(name) else MISSING
 
     def any_of(self, types: Mapping[Name, Name]) -> tuple[Name, Any] | None:
-        """The next element of these names with its value, None when the element around it ends.
+        """Return the name and value of the next element named in `types`, or None where the
+        enclosing element ends.
 
-        `types` has the type that each of them must have, declared or not; elements of other names
-        are passed over, so that a reader understands messages of later versions.
+        `types` maps element names to the types that the elements must have, whether xsi:type
+        declares them or not. Elements of other names are skipped, so that a program understands
+        messages of later versions.
         """
         reader = self.reader
         while True:
@@ -140,6 +148,7 @@ class Source:
         if type_ is None:
             raise UnknownType("an element declares no type", name=str(name))
         value = self._value(type_)
+        # A declared type that differs from the expected one is accepted only if its value fits.
         if expected is not None and type_ != expected:
             _check_fits(name, value, type_, expected)
         reader.skip_ignorable()
@@ -162,7 +171,8 @@ class Source:
 
 
 def _check_fits(name: Name, value: Any, type_: Name, expected: Name) -> None:
-    """All integer types have the same values within their ranges; else types must be the same."""
+    """Refuse a value whose declared type differs from the expected one, unless both are integer
+    types and the value is within the expected range."""
     primitive = PRIMITIVES.get(expected)
     if not isinstance(primitive, Integer) or not isinstance(PRIMITIVES.get(type_), Integer):
         raise InvalidValue(
@@ -172,10 +182,11 @@ def _check_fits(name: Name, value: Any, type_: Name, expected: Name) -> None:
 
 
 def expanded(events: EventSequence, encoder: ContentEncoder) -> Iterator[Event]:
-    """Complex values as their elements, as every serializer needs them."""
+    """Yield a sequence with its complex values as elements, which is the form that serializers
+    take."""
     sink = EventList()
     writer = Writer(sink, encoder=encoder)
-    # The writer only follows scopes here; what it would repeat is thrown away.
+    # The writer only keeps track of scopes here; the events that it repeats are thrown away.
     mappings: dict[str, str] = {}
     for event in events:
         kind, name, value = event
@@ -197,7 +208,8 @@ def expanded(events: EventSequence, encoder: ContentEncoder) -> Iterator[Event]:
 
 
 def with_values(events: EventSequence, decoder: ContentDecoder) -> Iterator[Event]:
-    """Elements of the types that `decoder` knows, with their content as one value."""
+    """Yield a sequence in which the content of each element of a type that `decoder` knows is one
+    typed value."""
     reader = Reader(events)
     while (event := reader.peek()) is not None:
         if event.kind is ELEMENT_START:

@@ -1,11 +1,11 @@
-"""What can be wrong with XML and with event sequences.
+"""The errors of XML documents and of event sequences.
 
 Malformed
 ├── MalformedXml        the bytes are not XML, or XML that we refuse
-└── MalformedEvents     the events do not form what they should (section 4.2 of seed 002)
+└── MalformedEvents     the events do not form what they should (thesis, section 4.2)
 InvalidInput
 ├── InvalidValue        a text or a value does not belong to its type
-└── UnknownType         nobody in the chain knows how to encode or decode a type
+└── UnknownType         no encoder or decoder of the chain knows a type
 TooLarge
 └── XmlTooLarge         a size, a depth or a count is above its limit
 """
@@ -16,7 +16,8 @@ from lasthop_xml.errors import InvalidInput, Malformed, TooLarge
 
 
 class MalformedXml(Malformed):
-    """Not well-formed, or refused; `line` and `column` say where when it is known."""
+    """The document is not well-formed XML, or uses what is refused; `line` and `column` give the
+    place if it is known."""
 
     code = "malformed_xml"
 
@@ -28,7 +29,7 @@ class MalformedEvents(Malformed):
 
 
 class InvalidValue(InvalidInput):
-    """A lexical form or a value that its type does not have."""
+    """A text is not a lexical form of its type, or a value is not among the type's values."""
 
     code = "invalid_value"
 
@@ -40,6 +41,6 @@ class UnknownType(InvalidInput):
 
 
 class XmlTooLarge(TooLarge):
-    """A document is larger, deeper or more numerous than we accept."""
+    """A document is larger, is nested more deeply or has more items than its limits allow."""
 
     code = "xml_too_large"

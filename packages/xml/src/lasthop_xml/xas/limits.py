@@ -1,4 +1,4 @@
-"""How much of a document we accept: it comes from a device or a publisher that we do not know."""
+"""Limits on the documents that are accepted, since they come from senders that nobody knows."""
 
 from __future__ import annotations
 
@@ -6,18 +6,22 @@ from typing import NamedTuple
 
 
 class Limits(NamedTuple):
-    """The defaults fit messages with room to spare; a batch job may pass its own."""
+    """The size of document that a parser or a decoder accepts. The defaults are generous for
+    messages; a batch job may pass its own limits."""
 
     size: int = 8 * 2**20
-    """Bytes of an XML document, and characters that a compact one may expand to."""
+    """The most bytes of an XML document, and the most characters that a binary one may expand
+    to."""
     events: int = 100_000
-    """A message of 3 kB has about 250; an event takes some 150 bytes of memory."""
+    """The most events of a document. A message of 3 kB has about 250; an event takes about 150
+    bytes of memory."""
     depth: int = 200
-    """Deeper than people and generators nest; keeps recursive consumers off their stack's end."""
+    """The most elements inside one another: more than people and generators nest, and few enough
+    that recursive code does not run out of stack."""
     attributes: int = 256
-    """Of one element, prefix mappings included."""
+    """The most attributes of one element, prefix mappings included."""
     name: int = 4096
-    """Characters of a namespace, a local name or a prefix."""
+    """The most characters of a namespace, a local name or a prefix."""
 
 
 DEFAULT_LIMITS = Limits()

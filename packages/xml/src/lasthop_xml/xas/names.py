@@ -1,4 +1,5 @@
-"""Names are pairs of a namespace and a local name; prefixes are no part of them (section 4.2)."""
+"""Names of elements, attributes and types: pairs of a namespace and a local name, without a prefix
+(thesis, section 4.2)."""
 
 from __future__ import annotations
 
@@ -14,32 +15,36 @@ XSI_NS = "http://www.w3.org/2001/XMLSchema-instance"
 
 
 class Name(NamedTuple):
-    """A namespace (empty for none) and a local name."""
+    """The name of an element, an attribute or a type: a namespace (empty for none) and a local
+    name."""
 
     ns: str
     local: str
 
     def __str__(self) -> str:
-        """Clark's notation, as ElementTree writes it."""
+        """Return the name in Clark's notation, `{namespace}local`, as ElementTree writes it."""
         return f"{{{self.ns}}}{self.local}" if self.ns else self.local
 
 
 XSI_TYPE = Name(XSI_NS, "type")
-"""The attribute that names the type of an element's content."""
+"""The attribute xsi:type, which gives the type of an element's content."""
 
-# The characters of XML Namespaces 1.0 (third edition): a name without the colon.
+# Names without a colon: NCName in Namespaces in XML 1.0 (third edition), section 3, from the
+# characters of XML 1.0 (fifth edition), section 2.3.
 NAME_START = (
     "A-Z_a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d"
     "\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
 )
 NAME_CHAR = NAME_START + "\\-.0-9\u00b7\u0300-\u036f\u203f-\u2040"
-"""What a name may begin with and go on with, both as the inside of a character class."""
+"""The characters that a name may continue with (NAME_START: begin with), as the inside of a
+character class of a regular expression."""
 NCNAME = f"[{NAME_START}][{NAME_CHAR}]*"
-"""A regular expression for names, to build others from."""
+"""A regular expression for a name without a colon, for building larger ones."""
 _NCNAME = re.compile(NCNAME)
 
 ILLEGAL = "\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff"
-"""What no XML 1.0 document can contain, not even escaped, as the inside of a character class."""
+"""Characters that no XML 1.0 document can contain, not even escaped (section 2.2), as the inside of
+a character class."""
 
 _ILLEGAL = re.compile(f"[{ILLEGAL}]")
 
@@ -50,7 +55,8 @@ def is_ncname(text: str) -> bool:
 
 
 def check_name(name: Name) -> Name:
-    """Refuse what could not stand in a tag: a peer's name could otherwise forge markup."""
+    """Return `name`, or raise MalformedEvents if it cannot stand in a tag: a peer could otherwise
+    forge markup with it."""
     if not is_ncname(name.local):
         raise MalformedEvents("this is not a local name", name=name.local[:80])
     if name.ns:
@@ -59,8 +65,8 @@ def check_name(name: Name) -> Name:
 
 
 def check_text(text: str) -> str:
-    """Refuse characters that XML does not have."""
-    # Everything printable is legal, and that test is several times cheaper than the search.
+    """Return `text`, or raise MalformedEvents if it has a character that XML cannot contain."""
+    # All printable characters are legal, and this test is several times cheaper than the search.
     if not text.isprintable() and (found := _ILLEGAL.search(text)) is not None:
         raise MalformedEvents("a text has a character that XML does not have", char=found.group())
     return text

@@ -1,7 +1,8 @@
-"""A cursor into a sequence: what application code reads documents with (section 4.3).
+"""A cursor into a sequence, with which application code reads documents (thesis, section 4.3).
 
-The cursor stands before an event. Methods that read something leave it behind that, or raise and
-leave it where it was.
+The cursor stands before an event. Methods that read something leave the cursor after it, or raise
+an error and leave the cursor where it was. A start block is an element's prefix mappings, its start
+and its attributes.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ _PASSED_OVER = (COMMENT, PROCESSING_INSTRUCTION)
 
 
 class Reader:
-    """Reads `events` once from front to back, with as much looking ahead as one likes.
+    """A cursor that reads `events` once from front to back and may look ahead any number of events.
 
-    `scope` tells what prefixes mean where the cursor is.
+    `scope` has the meaning of prefixes where the cursor is.
     """
 
     __slots__ = ("_events", "_index", "_mappings", "_open", "scope")
@@ -46,20 +47,21 @@ class Reader:
 
     @property
     def position(self) -> int:
-        """The number of events behind the cursor."""
+        """Return the number of events that the cursor has passed."""
         return self._index
 
     @property
     def depth(self) -> int:
-        """The number of open elements around the cursor."""
+        """Return the number of open elements around the cursor."""
         return len(self._open)
 
     def peek(self, ahead: int = 0) -> Event | None:
-        """The event that comes next, or `ahead` later; None behind the end."""
+        """Return the next event, or the one `ahead` after it, without moving; None after the
+        end."""
         return self._events.at(self._index + ahead)
 
     def advance(self) -> Event | None:
-        """The next event, with the cursor behind it; None behind the end."""
+        """Return the next event and move past it; None at the end."""
         event = self._events.at(self._index)
         if event is None:
             return None
@@ -79,11 +81,11 @@ class Reader:
         return event
 
     def release(self) -> None:
-        """Let a stream forget everything behind the cursor."""
+        """Let a stream forget all events that the cursor has passed."""
         self._events.release(self._index)
 
     def skip_ignorable(self) -> None:
-        """Pass over comments, processing instructions and blank texts."""
+        """Move past comments, processing instructions and texts of white space."""
         while (event := self.peek()) is not None and (
             event.kind in _PASSED_OVER
             or (event.kind is CONTENT and not event.value.strip(" \t\n\r"))
@@ -91,19 +93,21 @@ class Reader:
             self.advance()
 
     def at_start(self, name: Name | None = None) -> bool:
-        """Whether the start block of an element (of this name) comes next."""
+        """Return whether the start block of an element comes next, and has this name if one is
+        given."""
         found = self.start_name()
         return found is not None and name in {None, found}
 
     def start_name(self) -> Name | None:
-        """The name of the element whose start block comes next; None if none does."""
+        """Return the name of the element whose start block comes next, or None."""
         ahead = 0
         while (event := self.peek(ahead)) is not None and event.kind is PREFIX_MAPPING:
             ahead += 1
         return event.name if event is not None and event.kind is ELEMENT_START else None
 
     def start(self, name: Name | None = None) -> dict[Name, str]:
-        """Read a start block and return its attributes."""
+        """Read a start block and return its attributes; raise MalformedEvents if another element
+        comes."""
         if not self.at_start(name):
             raise MalformedEvents(
                 "another element was expected", name=str(name), found=self._next()
@@ -118,14 +122,16 @@ class Reader:
         return attributes
 
     def end(self, name: Name | None = None) -> None:
-        """Read the end of an element."""
+        """Read the end of an element; raise MalformedEvents if none comes next, or one of another
+        name."""
         event = self.peek()
         if event is None or event.kind is not ELEMENT_END or name not in {None, event.name}:
             raise MalformedEvents("an element should end here", name=str(name), found=self._next())
         self.advance()
 
     def text(self) -> str:
-        """All the text up to the next tag, values in their lexical form; comments are left out."""
+        """Read and return all text up to the next tag, with values in their lexical form and
+        without comments."""
         texts = []
         while (event := self.peek()) is not None:
             if event.kind is CONTENT:
@@ -138,7 +144,8 @@ class Reader:
         return "".join(texts)
 
     def value(self, type_: Name | None = None) -> Any:
-        """A typed value (of this type)."""
+        """Read and return a typed value; raise MalformedEvents if none comes next, or one of
+        another type."""
         event = self.peek()
         if event is None or event.kind is not TYPED_CONTENT or type_ not in {None, event.name}:
             raise MalformedEvents("a value was expected", type=str(type_), found=self._next())
@@ -146,7 +153,7 @@ class Reader:
         return event.value
 
     def element(self) -> EventList:
-        """A complete element, from its prefix mappings to its end."""
+        """Read and return the events of a whole element, from its prefix mappings to its end."""
         if not self.at_start():
             raise MalformedEvents("an element was expected", found=self._next())
         found = EventList()
@@ -158,7 +165,7 @@ class Reader:
         raise MalformedEvents("the events end inside an element")
 
     def skip(self) -> None:
-        """Pass over what comes next: a complete element, or another event."""
+        """Move past a whole element if one comes next, otherwise past one event."""
         if not self.at_start():
             self.advance()
             return
@@ -168,7 +175,8 @@ class Reader:
                 return
 
     def expect(self, kind: Kind) -> Event:
-        """Read an event of this kind."""
+        """Read and return an event of this kind; raise MalformedEvents if another kind comes
+        next."""
         event = self.peek()
         if event is None or event.kind is not kind:
             raise MalformedEvents("another event was expected", kind=kind.name, found=self._next())

@@ -1,7 +1,7 @@
-"""Which prefix stands for which namespace at one place of a sequence.
+"""The namespaces that prefixes stand for at one place of a sequence.
 
-A scope never changes: declaring makes a new one. Names in tags need none of this, but some values
-do: the type in xsi:type, and every QName.
+A scope never changes: a declaration makes a new one. Names of elements and attributes need no
+scope, but some values do: the type in xsi:type, and every QName.
 """
 
 from __future__ import annotations
@@ -12,27 +12,30 @@ from typing import Any, Final
 from lasthop_xml.xas.names import XML_NS, Name
 
 MOST_REMEMBERED: Final = 256
-"""Of each thing that a scope remembers. A message has a handful; only hostile ones have more."""
+"""The most entries in each cache of a scope. A message has a handful; only a hostile one has
+more."""
 LONGEST_REMEMBERED: Final = 128
-"""Characters of a text that is worth remembering; a qualified name is shorter."""
+"""The most characters of a text that is cached; a qualified name is shorter."""
 
 
 class Scope:
-    """The prefixes in force, and what serializers and codecs remember about names under them."""
+    """The prefixes in force at one place, and what serializers and codecs cache about names
+    there."""
 
     __slots__ = ("_by_ns", "attributes", "codecs", "elements", "prefixes", "types")
 
     def __init__(self, prefixes: Mapping[str, str]) -> None:
         self.prefixes = prefixes
         self._by_ns: dict[str, list[str]] | None = None
-        # Caches of whoever works in this scope; names and prefixes cannot change under them.
+        # Caches of the serializers and codecs that work in this scope, whose prefixes never change.
         self.elements: dict[Name, tuple[str, str]] = {}
         self.attributes: dict[Name, str] = {}
         self.types: dict[str, Name | None] = {}
         self.codecs: dict[str, tuple[Name, Any]] = {}
 
     def declare(self, mappings: Sequence[Name]) -> Scope:
-        """A scope in which, further, the second of each pair stands for the first."""
+        """Return a scope with these declarations added; each is a pair of a namespace and its
+        prefix."""
         # Taking a prefix out and putting it back makes dictionary order the order of declaration.
         prefixes = dict(self.prefixes)
         for ns, prefix in mappings:
@@ -41,7 +44,8 @@ class Scope:
         return Scope(prefixes)
 
     def prefix_for(self, ns: str, *, default: bool = True) -> str | None:
-        """The latest prefix for `ns`; with `default`, the empty one is as good as others."""
+        """Return the prefix that was declared last for `ns`, or None; the empty prefix counts only
+        if `default` is true."""
         if self._by_ns is None:
             self._by_ns = {}
             for prefix, bound in self.prefixes.items():
@@ -52,7 +56,8 @@ class Scope:
         return None
 
     def resolve(self, text: str) -> Name | None:
-        """The name that a QName such as `xsd:int` stands for here, or None if it has none."""
+        """Return the name that a QName such as `xsd:int` stands for in this scope, or None if its
+        prefix is not declared."""
         try:
             return self.types[text]
         except KeyError:
@@ -65,13 +70,14 @@ class Scope:
         return found
 
     def remember(self, text: str, type_: Name, codec: Any) -> None:
-        """Keep under `codecs` what a format does with values that are declared like this."""
+        """Cache in `codecs` the type and the codec of values whose xsi:type is `text`."""
         if len(self.codecs) < MOST_REMEMBERED and len(text) <= LONGEST_REMEMBERED:
             self.codecs[text] = type_, codec
 
 
 class LastingScope(Scope):
-    """The outermost scope of a session: its messages tend to declare the same prefixes."""
+    """The outermost scope of a session. It caches inner scopes, since the messages of a session
+    tend to declare the same prefixes."""
 
     __slots__ = ("_inner",)
 
@@ -95,5 +101,6 @@ _OUTERMOST: Mapping[str, str] = {"xml": XML_NS, "": ""}
 
 
 def outermost() -> Scope:
-    """The scope outside of all elements: `xml` is always bound, and no prefix is no namespace."""
+    """Return the scope outside of all elements: `xml` is bound, and the empty prefix means no
+    namespace (Namespaces in XML 1.0, sections 3 and 6.2)."""
     return Scope(_OUTERMOST)

@@ -1,7 +1,7 @@
-"""Sequences of events: the list, the lazy stream, and what a sequence can be written into.
+"""Sequences of events: the list, the lazy stream, and the sink that events are written to.
 
-Everything that takes a sequence takes any iterable of events; a cursor (`reader`) further needs
-random access forwards, which both classes here give.
+Everything that takes a sequence takes any iterable of events; a cursor (`reader`) also needs to
+look ahead by index, which both classes here allow.
 """
 
 from __future__ import annotations
@@ -12,30 +12,30 @@ from typing import Protocol, TypeAlias, runtime_checkable
 from lasthop_xml.xas.events import Event
 
 EventSequence: TypeAlias = Iterable[Event]
-"""Any source of events, in order."""
+"""Any iterable of events, in document order."""
 
 
 class Sink(Protocol):
-    """What events can be written into: a list, or the serializer of a format."""
+    """An object that events can be written to: a list, or the serializer of a format."""
 
     def append(self, event: Event, /) -> None: ...
 
 
 @runtime_checkable
 class Indexed(Protocol):
-    """A sequence that a cursor can move along."""
+    """A sequence whose events a cursor can look up by index."""
 
     def at(self, index: int) -> Event | None:
-        """The event at `index`, or None behind the last one."""
+        """Return the event at `index`, or None after the last one."""
         ...
 
     def release(self, before: int) -> None:
-        """Nobody will ask for events before this index again."""
+        """Allow the sequence to forget its events before the index `before`."""
         ...
 
 
 class EventList(list[Event]):
-    """A sequence in memory; as a sink, the one that keeps events instead of writing bytes."""
+    """A sequence in memory; also a sink that keeps the events instead of writing bytes."""
 
     __slots__ = ()
 
@@ -43,11 +43,11 @@ class EventList(list[Event]):
         return self[index] if index < len(self) else None
 
     def release(self, before: int) -> None:
-        """A list keeps what it has."""
+        """Do nothing: a list keeps all its events."""
 
 
 class EventStream:
-    """A sequence that is produced while it is read (section 4.3).
+    """A sequence that is produced while it is read (thesis, section 4.3).
 
     Events that were not released can be asked for again, so a cursor may look ahead and come back.
     """
@@ -70,14 +70,14 @@ class EventStream:
         return self._kept[index - self._first]
 
     def release(self, before: int) -> None:
-        # Moving the kept events costs their number, so it is done when half of them can go.
+        # Removing released events moves the others, so it is done only when at least half can go.
         count = min(before - self._first, len(self._kept))
         if 2 * count > len(self._kept):
             del self._kept[:count]
             self._first += count
 
     def __iter__(self) -> Iterator[Event]:
-        """What is left of the stream, which is then used up."""
+        """Yield the rest of the stream, releasing each event; the stream can be read once."""
         index = self._first
         while (event := self.at(index)) is not None:
             index += 1

@@ -1,7 +1,7 @@
 """A document as a tree, without building one: elements are places in the list of events.
 
 One pass finds the ends of all elements. After that an element is two numbers, and a fragment is a
-slice; the thesis wished for this view (section 8.2).
+slice; the thesis suggests this view as future work (section 8.2).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from lasthop_xml.xas.types.table import lexical
 
 
 class Tree:
-    """All elements of a document or a fragment."""
+    """All elements of a document or a fragment, found in one pass over its events."""
 
     __slots__ = ("_ends", "_parents", "events", "roots")
 
@@ -55,22 +55,24 @@ class Tree:
 
     @property
     def root(self) -> Element:
-        """The only element at the top."""
+        """Return the only element at the top; raise MalformedEvents if there is none or more than
+        one."""
         if len(self.roots) != 1:
             raise MalformedEvents("a document has one root", found=len(self.roots))
         return self.roots[0]
 
     def end_of(self, start: int) -> int:
-        """The index of the ELEMENT_END that belongs to an ELEMENT_START."""
+        """Return the index of the ELEMENT_END that belongs to the ELEMENT_START at `start`."""
         return self._ends[start]
 
     def parent_of(self, start: int) -> int:
-        """The index of the parent's ELEMENT_START, or -1."""
+        """Return the index of the parent's ELEMENT_START, or -1 for an element at the top."""
         return self._parents[start]
 
 
 class Element:
-    """One element: a place in its tree. Two are equal if they are the same place."""
+    """One element of a tree, as the index of its start. Two are equal if they are the same place of
+    the same tree."""
 
     def __init__(self, tree: Tree, start: int) -> None:
         self.tree = tree
@@ -93,12 +95,13 @@ class Element:
 
     @property
     def end(self) -> int:
-        """The index of its ELEMENT_END."""
+        """Return the index of the element's ELEMENT_END."""
         return self.tree.end_of(self.start)
 
     @property
     def first(self) -> int:
-        """The index of its first event, which is a prefix mapping if it has any."""
+        """Return the index of the element's first event, which is a prefix mapping if it declares
+        any."""
         return self.start - len(self._mappings())
 
     @property
@@ -118,7 +121,7 @@ class Element:
 
     @property
     def scope(self) -> Scope:
-        """What prefixes mean inside of it."""
+        """Return what prefixes mean inside the element."""
         outer = self.parent
         scope = outermost() if outer is None else outer.scope
         mappings = [event.name for event in self._mappings() if event.name is not None]
@@ -126,7 +129,7 @@ class Element:
 
     @property
     def text(self) -> str:
-        """All text inside of it, that of its descendants included."""
+        """Return all text inside the element, that of its descendants included."""
         texts = []
         for event in self.tree.events[self.start : self.end]:
             if event.kind is CONTENT:
@@ -136,7 +139,7 @@ class Element:
         return "".join(texts)
 
     def __iter__(self) -> Iterator[Element]:
-        """Its children."""
+        """Yield the element's children."""
         index, end = self.start + 1, self.end
         events = self.tree.events
         while index < end:
@@ -146,13 +149,13 @@ class Element:
             index += 1
 
     def descendants(self) -> Iterator[Element]:
-        """Everything below it, in document order."""
+        """Yield all elements below this one, in document order."""
         for index in range(self.start + 1, self.end):
             if self.tree.events[index].kind is ELEMENT_START:
                 yield Element(self.tree, index)
 
     def find_all(self, *path: Name) -> Iterator[Element]:
-        """The elements at the end of a path of children."""
+        """Yield the elements at the end of a path of child names."""
         if not path:
             yield self
             return
@@ -161,11 +164,12 @@ class Element:
                 yield from child.find_all(*path[1:])
 
     def find(self, *path: Name) -> Element | None:
-        """The first of them, if there is one."""
+        """Return the first element at the end of a path of child names, or None."""
         return next(self.find_all(*path), None)
 
     def fragment(self) -> EventList:
-        """Its events, with the prefixes that it relies on declared on it: complete in itself."""
+        """Return the element's events, with the prefixes that it inherits declared on it, so that
+        they can stand alone."""
         own = {event.name for event in self._mappings()}
         inherited = [
             prefix(ns, to)
@@ -175,7 +179,7 @@ class Element:
         return EventList([*inherited, *self.tree.events[self.first : self.end + 1]])
 
     def canonical(self, *, comments: bool = False) -> bytes:
-        """The canonical form of its fragment."""
+        """Return the canonical form of the element's fragment (`lasthop_xml.xas.canonical`)."""
         return canonical(self.fragment(), comments=comments)
 
     def _mappings(self) -> list[Event]:

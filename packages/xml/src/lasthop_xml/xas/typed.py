@@ -1,4 +1,5 @@
-"""Plain sequences to typed ones: text becomes values where xsi:type says so (section 4.4)."""
+"""From plain sequences to typed ones: text becomes values where xsi:type gives a type (thesis,
+section 4.4)."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ _new = tuple.__new__
 
 
 def typed_sequence(events: EventSequence) -> Iterator[Event]:
-    """Make the only text of an element a value of its type, where that loses nothing.
+    """Replace the text of an element by a value of its declared type, where that loses nothing.
 
     A text that is not in its type's canonical form stays as it is, so that writing the sequence as
     XML gives the same document again.
@@ -32,8 +33,8 @@ def typed_sequence(events: EventSequence) -> Iterator[Event]:
     outer: list[tuple[Scope, int]] = []
     depth, scoped = 0, -1
     mappings: list[Name] = []
-    known: dict[str, Primitive | None] = {}  # by what is declared, in this scope
-    primitive: Primitive | None = None  # of the start block that has just been read
+    known: dict[str, Primitive | None] = {}  # by the text of xsi:type, in this scope
+    primitive: Primitive | None = None  # declared by the start tag just read
     held: Event | None = None  # a text that is typed if its element ends with it
     for event in events:
         kind, name, text = event

@@ -1,4 +1,5 @@
-"""Complete elements into a sink: what application code makes documents with (section 4.3)."""
+"""A writer of complete elements into a sink, with which application code makes documents (thesis,
+section 4.3)."""
 
 from __future__ import annotations
 
@@ -30,13 +31,13 @@ _NO_ATTRIBUTES: Mapping[Name, str] = {}
 _NO_PREFIXES: Mapping[str, str] = {}
 
 TYPED_PREFIXES: Mapping[str, str] = {"xsd": XSD_NS, "xsi": XSI_NS}
-"""What the root of a document with typed elements should declare."""
+"""The prefix declarations that the root of a document with typed elements should have."""
 
 
 class Writer:
-    """Puts events into `sink`, keeps track of prefixes, and ends what it started.
+    """Writes events to `sink`, keeps track of prefixes, and ends the elements that it started.
 
-    `encoder` is asked for the elements of types that are not primitive (section 4.4).
+    `encoder` writes the content of elements whose types are not primitive (thesis, section 4.4).
     """
 
     __slots__ = ("_encoder", "_open", "scope", "sink")
@@ -48,11 +49,11 @@ class Writer:
         self._open: list[tuple[Name, Scope]] = []
 
     def event(self, event: Event) -> None:
-        """One event that changes no scope: an attribute, text, a comment."""
+        """Write one event that changes no scope: an attribute, a text, a comment."""
         self.sink.append(event)
 
     def events(self, events: EventSequence) -> None:
-        """A fragment, as it is."""
+        """Write the events of a fragment as they are."""
         for event in events:
             self.sink.append(event)
 
@@ -69,7 +70,7 @@ class Writer:
         *,
         prefixes: Mapping[str, str] = _NO_PREFIXES,
     ) -> None:
-        """The start block of an element; `prefixes` are declared on it."""
+        """Write the start block of an element, which declares `prefixes`."""
         mappings = [Name(ns, to) for to, ns in prefixes.items()]
         for ns, to in mappings:
             self.sink.append(prefix(ns, to))
@@ -81,7 +82,7 @@ class Writer:
             self.sink.append(attribute(key, value))
 
     def end(self) -> None:
-        """The end of the element that was started last."""
+        """Write the end of the element that was started last."""
         if not self._open:
             raise MalformedEvents("no element is open")
         name, self.scope = self._open.pop()
@@ -95,24 +96,25 @@ class Writer:
         *,
         prefixes: Mapping[str, str] = _NO_PREFIXES,
     ) -> Iterator[None]:
-        """An element around what is written meanwhile."""
+        """Write an element around what the body of the `with` statement writes."""
         self.start(name, attributes, prefixes=prefixes)
         yield
         self.end()
 
     def text_element(self, name: Name, text: str) -> None:
-        """An element with nothing but text."""
+        """Write an element that contains only text."""
         with self.element(name):
             if text:
                 self.sink.append(content(text))
 
     def typed_element(self, name: Name, type_: Name, value: Any) -> None:
-        """An element that declares its type and holds a value of it."""
+        """Write an element that declares its type and contains a value of this type."""
         with self.element(name):
             self.typed(type_, value)
 
     def typed(self, type_: Name, value: Any) -> None:
-        """The xsi:type of the element that was just started, and a value as all its content."""
+        """Write the xsi:type of the element that was just started, and the value as its whole
+        content."""
         to = self.scope.prefix_for(type_.ns)
         if to is None:
             raise MalformedEvents("the namespace of a type has no prefix here", ns=type_.ns)
