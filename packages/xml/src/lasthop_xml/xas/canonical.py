@@ -1,8 +1,9 @@
-"""One form for all sequences that mean the same: what a signature over a fragment is made of.
+"""The canonical form, which is the same for all sequences that mean the same: signatures of
+fragments are made over it.
 
-Canonical XML 2.0 with sequential prefixes (n0, n1, ... in the order in which names need them) and
-xsi:type as a QName: XAS does not keep which prefix a name had, so a form that depends on prefixes
-would not survive it. Values stand in their lexical form, neighbouring texts are one.
+This is Canonical XML 2.0 with sequential prefixes (n0, n1, ... in the order in which names need
+them) and xsi:type as a QName: XAS does not keep which prefix a name had, so a form that depends on
+prefixes would not survive it. Values are in their lexical form, neighbouring texts are one.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from lasthop_xml.xas.xmlserialize import escape_text, escape_value
 
 
 def canonical(events: EventSequence, *, comments: bool = False) -> bytes:
-    """The canonical form of a document or of a fragment that declares all its prefixes."""
+    """Return the canonical form of a document, or of a fragment that declares all its prefixes."""
     form = _Canonical(comments=comments)
     for event in events:
         form.append(event)
@@ -42,7 +43,7 @@ class _Canonical:
         self._mappings: list[Name] = []
         self._start: Name | None = None
         self._attributes: list[tuple[Name, str]] = []
-        # Open elements: their tags, the scope around them, and the namespaces declared on them.
+        # Open elements: the tag, the scope around it, and the namespaces declared on it.
         self._open: list[tuple[str, Scope, list[str]]] = []
         self._prefixes: dict[str, str] = {XML_NS: "xml"}
         self._declared: dict[str, int] = {XML_NS: 1, "": 1}
@@ -84,7 +85,8 @@ class _Canonical:
         return "".join(self._out).encode()
 
     def _outside(self, markup: str) -> None:
-        """Outside of the root, markup stands on a line of its own."""
+        """Write a comment or a processing instruction, on a line of its own if it is outside of the
+        root element."""
         if self._open:
             self._out.append(markup)
         else:
@@ -116,7 +118,8 @@ class _Canonical:
         self._start, self._attributes = None, []
 
     def _declare(self, used: set[str]) -> list[str]:
-        """Number the namespaces that an element is the first to use, in their own order."""
+        """Return the namespaces that an element must declare, in alphabetical order, and number the
+        new ones."""
         declared = sorted(ns for ns in used if not self._declared.get(ns))
         for ns in declared:
             self._prefixes.setdefault(ns, f"n{len(self._prefixes) - 1}")

@@ -1,4 +1,4 @@
-"""To and from minidom, the tree that comes with Python and keeps prefix mappings."""
+"""Conversion to and from minidom, Python's own DOM, which keeps prefix mappings."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from lasthop_xml.xas.types.table import lexical
 
 
 def to_dom(events: EventSequence) -> minidom.Document:
-    """A document with one root element."""
+    """Return a sequence, which must have one root element, as a minidom document."""
     document = minidom.Document()
     parent: minidom.Document | minidom.Element = document
     scope: Scope = outermost()
@@ -94,13 +94,13 @@ def _qualified(name: Name, scope: Scope, *, attribute_: bool = False) -> str:
         return name.local
     to = scope.prefix_for(name.ns, default=not attribute_)
     if to is None:
-        # minidom only needs prefixes to write XML, and would then write an unbound name.
+        # minidom would write a name without a declared prefix as an unbound one.
         raise MalformedEvents("a namespace has no prefix here", ns=name.ns)
     return f"{to}:{name.local}" if to else name.local
 
 
 def from_dom(document: minidom.Document) -> EventList:
-    """The events of a document, whose texts may be CDATA sections."""
+    """Return the events of a minidom document; CDATA sections become ordinary text."""
     events = EventList([DOCUMENT_START])
     for node in document.childNodes:
         events += _node(node)
@@ -109,7 +109,7 @@ def from_dom(document: minidom.Document) -> EventList:
 
 
 def _node(node: minidom.Node) -> Iterator[Event]:
-    # Recursion would end at Python's limit; this goes as deep as the tree does.
+    # A loop, since recursion would end at Python's limit on deep trees.
     path: list[tuple[Event, Iterator[minidom.Node]]] = []
     current: minidom.Node | None = node
     while current is not None:

@@ -1,8 +1,8 @@
-"""To and from ElementTree.
+"""Conversion to and from ElementTree.
 
 ElementTree has no place for prefix mappings: `to_etree` leaves them out, and values that rely on
-prefixes need them given to `from_etree`. It has none either for entity references, or for what
-stands outside of the root element.
+prefixes need them passed to `from_etree`. It also has no place for entity references, or for
+anything outside of the root element.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NO_PREFIXES: Mapping[str, str] = {}
 
 
 def to_etree(events: EventSequence) -> ElementTree.Element:
-    """The root element of a document or a fragment."""
+    """Return the root element of a document or a fragment."""
     builder = ElementTree.TreeBuilder(insert_comments=True, insert_pis=True)
     waiting: Name | None = None
     attributes: dict[str, str] = {}
@@ -76,7 +76,7 @@ def to_etree(events: EventSequence) -> ElementTree.Element:
 def from_etree(
     root: ElementTree.Element, *, prefixes: Mapping[str, str] = _NO_PREFIXES
 ) -> EventList:
-    """A document; `prefixes` are declared on its root."""
+    """Return an ElementTree as a document whose root declares `prefixes`."""
     events = EventList([DOCUMENT_START])
     events += [prefix(ns, to) for to, ns in prefixes.items()]
     events += _element(root)
@@ -85,7 +85,7 @@ def from_etree(
 
 
 def _element(element: ElementTree.Element) -> Iterator[Event]:
-    # A stack of its own, since a tree may be deeper than Python's.
+    # An explicit stack, since a tree may be deeper than Python's recursion limit.
     stack: list[tuple[Name, Iterator[ElementTree.Element], str | None]] = []
     current: ElementTree.Element | None = element
     while current is not None or stack:
@@ -120,7 +120,7 @@ def _name(tag: str) -> Name:
 
 def _special(element: ElementTree.Element) -> Event:
     text = element.text or ""
-    tag: object = element.tag  # the function that made it, whatever its type says
+    tag: object = element.tag  # a function for comments and instructions, whatever the stubs say
     if tag is ElementTree.Comment:
         return comment(text)
     if tag is ElementTree.ProcessingInstruction:

@@ -1,7 +1,7 @@
-"""The events of table 4.1: everything that can stand in a sequence.
+"""The events of XAS (table 4.1 of the thesis), of which every sequence consists.
 
 An event is a tuple of its kind, a name and a value, so that a loop over a sequence can unpack it in
-one step. What a kind does not use is None:
+one step. A name or a value that a kind does not use is None:
 
     kind                     name                    value
     DOCUMENT_START, _END
@@ -14,9 +14,9 @@ one step. What a kind does not use is None:
     PROCESSING_INSTRUCTION                           target, a space, data
     ENTITY_REFERENCE                                 the entity's name
 
-Two CONTENT events in a row mean the same as one with both texts. After omission (section 5.4.2) two
-texts of different elements may become neighbours; a CONTENT marked with SAME_TEXT is known to
-belong to the text before it.
+Two CONTENT events in a row mean the same as one with both texts. After omission (thesis, section
+5.4.2) two texts of different elements may become neighbours; a CONTENT marked with SAME_TEXT
+belongs to the text before it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from lasthop_xml.xas.names import Name
 
 
 class Kind(IntEnum):
-    """What an event is."""
+    """The kind of an event, which decides the meaning of its name and value."""
 
     DOCUMENT_START = 0
     DOCUMENT_END = 1
@@ -47,7 +47,7 @@ class Kind(IntEnum):
 
 
 class Event(NamedTuple):
-    """One event; make it with the functions below."""
+    """One event of a sequence, made by the functions of this module."""
 
     kind: Kind
     name: Name | None
@@ -74,14 +74,15 @@ DOCUMENT_START: Final = Event(Kind.DOCUMENT_START, None, None)
 DOCUMENT_END: Final = Event(Kind.DOCUMENT_END, None, None)
 
 SAME_TEXT: Final = Name("", "same-text")
-"""In the name of a CONTENT event: this is more of the text before it (section 5.4.2)."""
+"""The name of a CONTENT event that continues the text before it (thesis, section 5.4.2)."""
 
-# The constructor of a named tuple is a Python function; this is what it calls.
+# The constructor of a named tuple is a Python function that calls this one.
 _new = tuple.__new__
 
 
 def prefix(ns: str, to: str) -> Event:
-    """From here to the end of the next element, `to` stands for `ns`."""
+    """Return a prefix mapping: until the end of the next element, the prefix `to` stands for
+    `ns`."""
     return _new(Event, (PREFIX_MAPPING, Name(ns, to), None))
 
 

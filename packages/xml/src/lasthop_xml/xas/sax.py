@@ -1,4 +1,5 @@
-"""To and from SAX (section 4.3): whatever speaks SAX 2 can produce a sequence and consume one."""
+"""Conversion to and from SAX (thesis, section 4.3): programs that use SAX 2 can produce and consume
+event sequences."""
 
 from __future__ import annotations
 
@@ -36,15 +37,15 @@ from lasthop_xml.xas.types.table import lexical
 
 
 class CommentHandler(Protocol):
-    """The part of SAX's lexical handler that XAS has events for."""
+    """The part of a SAX lexical handler that XAS has events for: comments."""
 
     def comment(self, content: str) -> object: ...
 
 
 class SaxToXas(ContentHandler):
-    """A handler that puts what it is told into a sink. It is a lexical handler as well.
+    """A SAX content handler that writes events into a sink; also usable as a lexical handler.
 
-    The SAX reader has to have namespaces on (`feature_namespaces`).
+    The SAX parser must have namespaces on (`feature_namespaces`).
     """
 
     def __init__(self, sink: Sink | None = None) -> None:
@@ -88,22 +89,23 @@ class SaxToXas(ContentHandler):
         self._sink.append(comment(text))
 
     def startCDATA(self) -> None:  # noqa: N802
-        """CDATA is text to XAS."""
+        """Do nothing: XAS has CDATA sections as ordinary text."""
 
     def endCDATA(self) -> None:  # noqa: N802
-        """CDATA is text to XAS."""
+        """Do nothing: XAS has CDATA sections as ordinary text."""
 
     def startDTD(self, name: str, public_id: str | None, system_id: str | None) -> None:  # noqa: N802
-        """XAS has no document types."""
+        """Do nothing: XAS has no document types."""
 
     def endDTD(self) -> None:  # noqa: N802
-        """XAS has no document types."""
+        """Do nothing: XAS has no document types."""
 
 
 def to_sax(
     events: EventSequence, handler: ContentHandler, *, lexical_handler: CommentHandler | None = None
 ) -> None:
-    """Tell `handler` a sequence. An element start waits for its attributes: SAX has one call."""
+    """Call `handler` for each event. The call for an element's start waits for the attributes,
+    which SAX passes with it."""
     start_: Name | None = None
     attributes: dict[tuple[str | None, str], str] = {}
     mappings: list[list[str]] = []

@@ -1,7 +1,7 @@
-"""Sequences made from sequences (section 4.3).
+"""Transformations of sequences into other sequences (thesis, section 4.3).
 
-A transformation takes events and yields others, any number for any number; a generator says this
-best. They chain, and nothing is done before somebody asks for events.
+A transformation takes events and yields others, any number for any number, so it is best written as
+a generator. Transformations can be chained, and do nothing until their events are asked for.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ Transformation: TypeAlias = Callable[[EventSequence], Iterator[Event]]
 
 
 def transformed(events: EventSequence, *steps: Transformation) -> EventStream:
-    """`events` through all the steps, lazily."""
+    """Return a stream of `events` passed through all transformations in turn."""
     for step in steps:
         events = step(events)
     return EventStream(events)
 
 
 def coalesced(events: EventSequence) -> Iterator[Event]:
-    """Every text as one event, and no empty ones: equal documents become equal sequences."""
+    """Yield each text as one event and leave out empty ones, so that equal documents become equal
+    sequences."""
     texts: list[str] = []
     for event in events:
         if event.kind is CONTENT:
@@ -48,7 +49,7 @@ def coalesced(events: EventSequence) -> Iterator[Event]:
 
 
 def untyped(events: EventSequence) -> Iterator[Event]:
-    """Typed values as the text that they have in XML."""
+    """Yield typed values as the text that they have in XML."""
     for event in events:
         if event.kind is TYPED_CONTENT:
             if text := lexical(event.name, event.value):
@@ -62,7 +63,7 @@ def without_comments(events: EventSequence) -> Iterator[Event]:
 
 
 def as_document(events: EventSequence) -> Iterator[Event]:
-    """A fragment between the start and the end of a document."""
+    """Yield a fragment between the start and the end of a document."""
     yield DOCUMENT_START
     yield from events
     yield DOCUMENT_END

@@ -1,8 +1,9 @@
-"""XML to events, on expat.
+"""XML to events, with the expat parser.
 
-Kept is what XAS keeps: CDATA sections become text, comments and processing instructions stay, a
-document type declaration is read and left out (section 4.2). Entity declarations are refused, since
-a few lines of them expand to gigabytes; nothing outside of the document is ever read.
+The parser keeps what XAS has events for: CDATA sections become text, comments and processing
+instructions stay, a document type declaration is read and left out (thesis, section 4.2). Entity
+declarations are refused, since a few lines of them expand to gigabytes, and nothing outside of the
+document is ever read.
 """
 
 from __future__ import annotations
@@ -29,18 +30,19 @@ from lasthop_xml.xas.limits import DEFAULT_LIMITS, Limits
 from lasthop_xml.xas.names import XSI_TYPE, Name
 from lasthop_xml.xas.sequence import EventList, EventStream
 
-# Between namespace and name in expat's tags. No XML document can contain it.
+# What expat puts between namespace and name: a character that no XML document can contain.
 _SEPARATOR = "\x01"
 _REFERENCE = re.compile(rb"&(?!#|amp;|lt;|gt;|quot;|apos;)")
 _START_TAG = re.compile(rb"<(?:[^>\"']|\"[^\"]*\"|'[^']*')*>?")
 _SLICE = 2**15
-"""Bytes that expat gets first, and always when we have to look at tags as they were written: it
-shows everything that it has behind them as well, which is dear for each tag of a long document."""
+"""Bytes that expat gets at first, and always if tags must be inspected as they were written: expat
+then copies all the input that it has after each tag, which is slow for a long document."""
 _new = tuple.__new__
 
 
 class XmlParser:
-    """Parses one document, in pieces of any size; events come out as soon as they are complete."""
+    """A parser of one document, fed in pieces of any size; it returns events as soon as they are
+    complete."""
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
         self._limits = limits
@@ -53,7 +55,7 @@ class XmlParser:
         self._mappings = 0
         self._text: list[str] = []
         self._out: list[Event] = [DOCUMENT_START]
-        # A message repeats few names. Bounded by the document's size.
+        # A message repeats few names; the document's size bounds their number.
         self._names: dict[str, Name] = {_SEPARATOR.join(XSI_TYPE): XSI_TYPE}
         self._parser = self._new_parser()
 
@@ -72,7 +74,8 @@ class XmlParser:
         return parser
 
     def _element_handlers(self) -> tuple[Callable[[str, list[str]], None], Callable[[str], None]]:
-        """Most of the time is spent in these two, so they work on variables of their own."""
+        """Return the handlers of start and end tags. Most time is spent in them, so they work on
+        local variables."""
         out, text, names, flush = self._out, self._text, self._names, self._flush
         add = out.append
         events: dict[str, tuple[Event, Event]] = {}
@@ -97,7 +100,7 @@ class XmlParser:
                 key, value = attributes
                 add(_new(Event, (ATTRIBUTE, names.get(key) or self._name(key), value)))
             elif attributes:
-                # A bare iterator, taken twice, yields pairs.
+                # The same iterator given twice yields pairs of a name and a value.
                 flat = iter(attributes)
                 for key, value in zip(flat, flat, strict=True):
                     add(_new(Event, (ATTRIBUTE, names.get(key) or self._name(key), value)))
@@ -119,7 +122,7 @@ class XmlParser:
         return start, end
 
     def feed(self, data: bytes) -> list[Event]:
-        """The events that are complete with the next piece of the document."""
+        """Parse the next piece of the document and return the events that are complete with it."""
         self._size += len(data)
         if self._size > self._limits.size:
             raise XmlTooLarge("a document is too large", most=self._limits.size)
@@ -127,7 +130,7 @@ class XmlParser:
         return self._taken()
 
     def close(self) -> list[Event]:
-        """The last events; the document must be complete."""
+        """End the document, which must be complete, and return its last events."""
         self._parse(b"", final=True)
         self._out.append(DOCUMENT_END)
         return self._taken()
@@ -135,7 +138,7 @@ class XmlParser:
     def _parse(self, data: bytes, *, final: bool) -> None:
         if self._closed:
             raise MalformedXml("the parser has ended already")
-        self._closed = True  # an error leaves it so
+        self._closed = True  # stays so after an error
         try:
             self._parse_slices(data)
             if final:
@@ -147,12 +150,12 @@ class XmlParser:
         except (
             LookupError,
             ValueError,
-        ) as error:  # an encoding that Python does not have, or no text
+        ) as error:  # an unknown encoding, or bytes that are not text in it
             raise MalformedXml("the encoding is not supported", reason=str(error)) from None
         self._closed = final
 
     def _parse_slices(self, data: bytes) -> None:
-        # Slices grow where they may: expat reads a token again with each one until it is complete.
+        # Slices grow if they may: expat reads an incomplete token again with each slice.
         at, size = 0, _SLICE
         while at < len(data):
             self._parser.Parse(data[at : at + size], False)
@@ -189,8 +192,8 @@ class XmlParser:
         self._mappings = 0
         if not self._with_doctype:
             return
-        # Declared defaults repeat in every element, and a reference to an entity in an external
-        # subset that we do not read would vanish from a value without a trace.
+        # Default values of a document type are repeated in every element. A reference to an entity
+        # of an external subset, which is not read, would vanish from the value without a trace.
         self._expanded += sum(map(len, attributes))
         if self._expanded > limits.size:
             raise XmlTooLarge("attributes expand to too much", most=limits.size)
@@ -233,7 +236,7 @@ class XmlParser:
 
 
 def parse_xml(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> EventList:
-    """All events of a document."""
+    """Parse a whole document and return its events."""
     parser = XmlParser(limits)
     events = EventList(parser.feed(data))
     events += parser.close()
@@ -241,7 +244,7 @@ def parse_xml(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> EventList:
 
 
 def stream_xml(pieces: Iterable[bytes], *, limits: Limits = DEFAULT_LIMITS) -> EventStream:
-    """The events of a document that is read only as far as they are asked for."""
+    """Return the events of a document as a stream, which parses only as far as it is read."""
     return EventStream(_stream(pieces, limits))
 
 

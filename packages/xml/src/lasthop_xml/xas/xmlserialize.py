@@ -1,4 +1,4 @@
-"""Events to XML: a sink that keeps namespaces right and lets nothing through that is not XML.
+"""Events to XML: a sink that declares namespaces and refuses everything that XML cannot contain.
 
 Prefixes come from PREFIX_MAPPING events. A name whose namespace has no prefix in scope gets one
 declared on its element, so that any sequence of well-formed elements can be written.
@@ -61,37 +61,37 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def escape_text(text: str) -> str:
-    """Text as it stands between tags."""
+    """Return text escaped for the content of an element."""
     return _IN_TEXT.sub(_escape, text)
 
 
 def escape_value(text: str) -> str:
-    """Text as it stands between the quotation marks of an attribute."""
+    """Return text escaped for an attribute value in double quotation marks."""
     return _IN_VALUE.sub(_escape, text)
 
 
 class XmlSerializer:
-    """Writes one document, or one fragment when the document events are left out."""
+    """A sink that writes one document, or one fragment if the document events are left out."""
 
     def __init__(self, *, declaration: bool = False) -> None:
         self._parts: list[str] = [DECLARATION] if declaration else []
         self._scope: Scope = outermost()
-        # Open elements: their names, their end tags and the scope around them.
+        # Open elements: the name, the end tag and the scope around each.
         self._open: list[tuple[Name, str, Scope]] = []
         self._mappings: list[Name] = []
         self._in_tag = False
-        # Of the open tag: its last attribute, and all of them when there are several.
+        # Of the open tag: its last attribute, and all earlier ones if there are several.
         self._last: Name | None = None
         self._attributes: set[Name] = set()
         self._generated = 0
         self._roots = 0
 
     def append(self, event: Event) -> None:
-        """Write one event."""
+        """Write one event to the document."""
         self.write((event,))
 
     def write(self, events: EventSequence) -> None:
-        """Write events. After an error the serializer is of no more use."""
+        """Write events to the document. After an error the serializer cannot be used any more."""
         add = self._parts.append
         stack = self._open
         scope = self._scope
@@ -99,6 +99,8 @@ class XmlSerializer:
         for kind, name, value in events:
             if kind is ATTRIBUTE:
                 key = scope.attributes.get(name)  # type: ignore[arg-type]
+                # A name that was written in this scope before needs no checks, unless it may be
+                # repeated.
                 if key is None or self._last is not None or not in_tag:
                     self._in_tag = in_tag
                     key = self._attribute(name)
@@ -147,13 +149,13 @@ class XmlSerializer:
         self._in_tag = in_tag
 
     def text(self) -> str:
-        """What was written; every element must have ended."""
+        """Return the document as text; raise MalformedEvents if an element is still open."""
         if self._open or self._mappings:
             raise MalformedEvents("the events end inside an element")
         return "".join(self._parts)
 
     def finish(self) -> bytes:
-        """What was written, in UTF-8."""
+        """Return the document in UTF-8; raise MalformedEvents if an element is still open."""
         return self.text().encode()
 
     def _start(self, name: Name | None) -> None:
@@ -176,10 +178,12 @@ class XmlSerializer:
         self._attributes = set()
 
     def _tags(self, name: Name, declared: list[Name]) -> tuple[str, str]:
-        """Both tags of an element, the first one open; a prefix is declared if there is none."""
+        """Return the start tag (still open) and the end tag of an element, declaring a prefix if
+        its namespace has none."""
         prefix = self._scope.prefix_for(check_name(name).ns)
         if prefix is None:
-            # Only the absence of a namespace has to be the default one.
+            # A name without a namespace cannot have a prefix: it needs the default namespace
+            # undeclared (Namespaces in XML 1.0, section 6.2).
             prefix = self._generate() if name.ns else ""
             if any(taken == prefix for _, taken in declared):
                 raise MalformedEvents("no namespace and a default one on one element")
@@ -190,7 +194,8 @@ class XmlSerializer:
         return tags
 
     def _attribute(self, name: Name | None) -> str:
-        """What stands before the attribute's value; checks that it can stand here."""
+        """Return the attribute's name with the characters before its value; raise MalformedEvents
+        if the attribute stands outside a tag or is repeated."""
         if self._last is not None:
             self._attributes.add(self._last)
         if not self._in_tag or name is None or name in self._attributes:
@@ -201,6 +206,7 @@ class XmlSerializer:
         check_name(name)
         if not name.ns and name.local == "xmlns":
             raise MalformedEvents("a prefix mapping is not an attribute")
+        # The default namespace does not apply to attributes (Namespaces in XML 1.0, section 6.2).
         prefix = self._scope.prefix_for(name.ns, default=False) if name.ns else ""
         if prefix is None:
             prefix = self._generate()
@@ -216,6 +222,7 @@ class XmlSerializer:
         return prefix
 
     def _check_mappings(self, mappings: list[Name]) -> None:
+        # Namespaces in XML 1.0, section 3 (reserved prefixes) and section 5 (no prefix undeclared).
         seen = set()
         for ns, prefix in mappings:
             if (
@@ -231,11 +238,13 @@ class XmlSerializer:
         if self._mappings and kind is not DOCUMENT_START_KIND:
             raise MalformedEvents("a prefix mapping is not followed by an element")
         if kind is COMMENT:
+            # XML 1.0, section 2.5: no "--" in a comment.
             if "--" in value or value.endswith("-"):
                 raise MalformedEvents("a comment has two hyphens in a row")
             self._literally(f"<!--{check_text(value)}-->")
         elif kind is PROCESSING_INSTRUCTION:
             target, _, data = value.partition(" ")
+            # XML 1.0, section 2.6: "xml" in any case is reserved as a target.
             if not is_ncname(target) or target.lower() == "xml" or "?>" in data:
                 raise MalformedEvents("no such processing instruction is possible", target=target)
             self._literally(f"<?{check_text(value)}?>")
@@ -249,14 +258,15 @@ class XmlSerializer:
             raise MalformedEvents("a document is not around one element")
 
     def _literally(self, markup: str) -> None:
-        # A parser would turn a carriage return into a line feed, and nothing here can be escaped.
+        # A parser turns a carriage return into a line feed (XML 1.0, section 2.11), and comments
+        # and processing instructions cannot escape it.
         if "\r" in markup:
             raise MalformedEvents("a carriage return cannot be written here")
         self._parts.append(markup)
 
 
 def serialize_xml(events: EventSequence, *, declaration: bool = False) -> bytes:
-    """A document or a fragment in UTF-8."""
+    """Return a document or a fragment as XML in UTF-8."""
     serializer = XmlSerializer(declaration=declaration)
     serializer.write(events)
     return serializer.finish()

@@ -1,5 +1,5 @@
-"""Primitive types: values and their lexical forms (section 4.4).
+"""The primitive types of XML Schema: their values and lexical forms (thesis, section 4.4).
 
-`table` lists them. Their binary forms belong to the serialization format: see
+`table` lists the types. Their binary forms belong to the serialization format: see
 `lasthop_xml.xebu.values`.
 """

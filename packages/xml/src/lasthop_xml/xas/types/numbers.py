@@ -1,4 +1,4 @@
-"""Booleans and numbers."""
+"""The primitive types for booleans and numbers (XML Schema part 2, section 3)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from decimal import Decimal
 from lasthop_xml.xas.types.primitive import BLANKS, Primitive
 
 MAX_DIGITS = 1000
-"""Of integers and decimals. Converting digits is quadratic, and nobody counts this far."""
+"""The most digits of an integer or a decimal: conversion takes quadratic time, and no real number
+is this long."""
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
@@ -20,7 +21,7 @@ _MOST = 10**MAX_DIGITS
 
 
 class Boolean(Primitive):
-    """true or false; 1 and 0 are other forms of them."""
+    """The type xsd:boolean: `true` or `false`; 1 and 0 are other lexical forms of these values."""
 
     __slots__ = ()
 
@@ -42,7 +43,8 @@ class Boolean(Primitive):
 
 
 class Integer(Primitive):
-    """An integer type with its range; None is no bound but that of digits."""
+    """An integer type with its range; a bound of None means as many digits as `MAX_DIGITS`
+    allows."""
 
     __slots__ = ("highest", "lowest")
 
@@ -70,7 +72,7 @@ class Integer(Primitive):
         return str(value)
 
     def exactly(self, text: str) -> int | None:
-        # Whatever else `int` reads, it does not write it so.
+        # Python's `int` also reads forms such as " 7" and "1_0", but never writes them.
         try:
             value = int(text) if len(text) <= MAX_DIGITS + 1 else None
         except ValueError:
@@ -81,7 +83,8 @@ class Integer(Primitive):
 
 
 class DecimalNumber(Primitive):
-    """A decimal number; trailing zeros of the fraction are kept, as `Decimal` keeps them."""
+    """The type xsd:decimal. Trailing zeros of the fraction are kept, as Python's `Decimal` keeps
+    them."""
 
     __slots__ = ()
 
@@ -97,12 +100,13 @@ class DecimalNumber(Primitive):
         _, digits, exponent = value.as_tuple()
         if not isinstance(exponent, int) or len(digits) + abs(exponent) > MAX_DIGITS:
             raise self.refuse("a number with too many digits")
-        # There is only one zero.
+        # XML Schema has no negative zero in xsd:decimal.
         return f"{value if value else abs(value):f}"
 
 
 class Double(Primitive):
-    """64-bit binary floating point; the shortest digits that give the same value back."""
+    """The type xsd:double: 64-bit floating point, written with the fewest digits that give the same
+    value back."""
 
     __slots__ = ()
 
@@ -115,7 +119,7 @@ class Double(Primitive):
         return self.rounded(float(text))
 
     def rounded(self, value: float) -> float:
-        """The nearest value that this type has."""
+        """Return the value of this type that is nearest to `value`."""
         return value
 
     def format(self, value: object) -> str:
@@ -134,7 +138,8 @@ class Double(Primitive):
 
 
 class Float(Double):
-    """32-bit binary floating point. Values are floats that 32 bits can hold."""
+    """The type xsd:float: 32-bit floating point. Its values are Python floats that 32 bits can
+    hold."""
 
     __slots__ = ()
 

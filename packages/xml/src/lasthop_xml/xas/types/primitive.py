@@ -1,4 +1,4 @@
-"""What every primitive type can do."""
+"""The base class of all primitive types."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from lasthop_xml.xas.errors import InvalidValue
 from lasthop_xml.xas.names import XSD_NS, Name
 
 BLANKS = " \t\n\r"
-"""The white space that all types but strings ignore around a value."""
+"""The white space that is ignored around a value of every type but strings."""
 
 
 class Primitive(ABC):
     """A type whose values are the text of one element.
 
-    A type has one lexical form per value that it writes, the canonical one here. A text in another
-    form is valid and can be parsed, but stays plain content in a typed sequence, so that every
-    document comes out of it as it went in.
+    A type writes each value in one lexical form, called canonical here. A text in another form is
+    valid and can be parsed, but stays plain content in a typed sequence, so that every document is
+    written again exactly as it was read.
     """
 
     __slots__ = ("name",)
@@ -27,18 +27,20 @@ class Primitive(ABC):
 
     @abstractmethod
     def parse(self, text: str) -> Any:
-        """The value of any lexical form; InvalidValue if it is none."""
+        """Return the value of a text in any lexical form of the type; raise InvalidValue if it has
+        none."""
 
     @abstractmethod
     def format(self, value: Any) -> str:
-        """The canonical lexical form; InvalidValue if the value is not of this type."""
+        """Return the canonical lexical form of a value; raise InvalidValue if it is not of this
+        type."""
 
     def check(self, value: Any) -> None:
-        """InvalidValue if the value is not of this type."""
+        """Raise InvalidValue if the value is not of this type."""
         self.format(value)
 
     def exactly(self, text: str) -> Any:
-        """The value if `text` is exactly what `format` makes of it; otherwise None."""
+        """Return the value of `text` if `text` is its canonical form; otherwise None."""
         try:
             value = self.parse(text)
             return value if self.format(value) == text else None
@@ -46,5 +48,5 @@ class Primitive(ABC):
             return None
 
     def refuse(self, value: object) -> InvalidValue:
-        """The error to raise for a text or a value that this type does not have."""
+        """Return the error to raise for a text or a value that does not belong to this type."""
         return InvalidValue("no such value", type=self.name.local, value=str(value)[:80])

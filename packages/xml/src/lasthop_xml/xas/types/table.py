@@ -1,4 +1,4 @@
-"""All primitive types, and the two questions that everybody asks of them."""
+"""The table of all primitive types, and the function that writes any of their values as text."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ PRIMITIVES: Final[Mapping[Name, Primitive]] = {primitive.name: primitive for pri
 
 
 def lexical(type_: Name | None, value: Any) -> str:
-    """The text that a typed value has in XML."""
+    """Return the text that a value of a primitive type has in XML; raise UnknownType for other
+    types."""
     primitive = PRIMITIVES.get(type_) if type_ is not None else None
     if primitive is None:
         raise UnknownType("no primitive type has this name", type=str(type_))

@@ -1,4 +1,4 @@
-"""Strings, bytes and qualified names."""
+"""The primitive types for strings, bytes and qualified names (XML Schema part 2, section 3)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _NO_BLANKS = str.maketrans("", "", BLANKS)
 
 
 class QName(NamedTuple):
-    """A name as text has it. `Scope.resolve(str(value))` tells what it means at its place."""
+    """A qualified name as it is written; `Scope.resolve(str(value))` finds the name that it stands
+    for."""
 
     prefix: str
     local: str
@@ -25,7 +26,8 @@ class QName(NamedTuple):
 
 
 class String(Primitive):
-    """Any text; the only type whose blanks matter."""
+    """The type xsd:string: any text, and the only type for which surrounding white space
+    matters."""
 
     __slots__ = ()
 
@@ -42,7 +44,7 @@ class String(Primitive):
 
 
 class HexBinary(Primitive):
-    """Bytes as pairs of upper-case digits."""
+    """The type xsd:hexBinary: bytes as pairs of hexadecimal digits, written in upper case."""
 
     __slots__ = ()
 
@@ -59,7 +61,7 @@ class HexBinary(Primitive):
 
 
 class Base64Binary(Primitive):
-    """Bytes in base 64, without line breaks."""
+    """The type xsd:base64Binary: bytes in base 64, written without line breaks."""
 
     __slots__ = ()
 
@@ -76,7 +78,8 @@ class Base64Binary(Primitive):
 
 
 class QualifiedName(Primitive):
-    """A QName. The prefix is part of the value, so that it needs no scope to be written again."""
+    """The type xsd:QName. The prefix is part of the value, so that it can be written without a
+    scope."""
 
     __slots__ = ()
 

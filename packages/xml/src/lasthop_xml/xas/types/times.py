@@ -1,7 +1,7 @@
-"""Dates, times and durations.
+"""The primitive types for dates, times and durations.
 
-Python's own values are used, with their limits: years 1 to 9999 and microseconds. What lies beyond
-is valid XML Schema and passes as plain content.
+Values are Python's own, with their limits: years 1 to 9999 and microseconds. What lies beyond is
+valid XML Schema and passes as plain content.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ _DURATION = re.compile(
     r"(?:(?P<s>[0-9]{1,9})(?:\.(?P<f>[0-9]{1,9}))?S)?)?"
 )
 SECOND = 10**9
-"""In the nanoseconds of a duration."""
+"""One second, in the nanoseconds of a `Duration`."""
 
 
 class Duration(NamedTuple):
-    """Months have no fixed length, so they stand alone. Both parts have the same sign."""
+    """A length of time as months and nanoseconds, since months have no fixed length; both parts
+    have the same sign."""
 
     months: int
     nanoseconds: int
@@ -45,24 +46,24 @@ def _zone(offset: timedelta | None) -> str:
 
 
 def _holds(offset: timedelta | None) -> bool:
-    """Whether XML Schema has this offset: whole minutes, at most fourteen hours."""
+    """Return whether XML Schema has this offset from UTC: whole minutes, at most fourteen hours."""
     return offset is None or (
         abs(offset) <= timedelta(hours=14) and not offset % timedelta(minutes=1)
     )
 
 
 def _digits(text: str) -> str:
-    """A clock reading without the zeros at the end of its fraction."""
+    """Return a clock reading without the zeros at the end of its fraction."""
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _in_utc(text: str) -> str:
-    # Z and +00:00 are one zone; Python reads both as UTC, but some versions only the latter.
+    # Z and +00:00 are the same zone; some versions of Python read only the latter.
     return f"{text[:-1]}+00:00" if text.endswith("Z") else text
 
 
 class DateTime(Primitive):
-    """An instant with its zone, or a local one without."""
+    """The type xsd:dateTime: an instant with its time zone, or a local time without one."""
 
     __slots__ = ()
 
@@ -83,7 +84,7 @@ class DateTime(Primitive):
 
 
 class Date(Primitive):
-    """A day of the calendar, without a zone."""
+    """The type xsd:date: a day of the calendar, without a time zone."""
 
     __slots__ = ()
 
@@ -103,7 +104,7 @@ class Date(Primitive):
 
 
 class Time(Primitive):
-    """A time of day, with or without a zone."""
+    """The type xsd:time: a time of day, with or without a time zone."""
 
     __slots__ = ()
 
@@ -124,7 +125,7 @@ class Time(Primitive):
 
 
 class DurationType(Primitive):
-    """A length of time: months and nanoseconds."""
+    """The type xsd:duration: a length of time in months and nanoseconds."""
 
     __slots__ = ()
 
