@@ -1,5 +1,6 @@
-"""The Object Representation Language of section 4.5: application classes from a description.
+"""The Object Representation Language (thesis, section 4.5): Python classes generated from a
+description of their XML.
 
-`parser` reads a description, `generator` writes a Python module from it, and what such a module
-needs when it runs is in `components` and `documents`.
+`parser` reads a description and `generator` writes a Python module from it; `components` and
+`documents` are used by the generated module when it runs.
 """

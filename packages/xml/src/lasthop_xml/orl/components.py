@@ -1,7 +1,7 @@
-"""What a generated decoder reads the components of a value with.
+"""The reading of a value's components, which generated decoders call.
 
-Components may come in any order, and those that nobody asked for are passed over: this is what lets
-descriptions grow (docs/orl.md). Everything else about them is checked.
+Components may come in any order, and unknown ones are skipped: this lets descriptions grow
+(docs/orl.md). Everything else about them is checked.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from lasthop_xml.xas.errors import InvalidValue, MalformedEvents, XmlTooLarge
 from lasthop_xml.xas.names import Name
 
 MOST_DEEP: Final = 64
-"""Values inside of values. Decoding one takes some eight Python frames, of which there are 1000."""
+"""The most values inside one another: decoding each takes about eight of Python's 1000 frames."""
 
 T = TypeVar("T")
 
@@ -28,26 +28,26 @@ class Components:
         self._found = found
 
     def one(self, name: Name, class_: type[T]) -> T:
-        """The component that must be there, once."""
+        """Return the component `name`, which must occur exactly once."""
         found = self.optional(name, class_)
         if found is None:
             raise MalformedEvents("a component is missing", name=str(name))
         return found
 
     def optional(self, name: Name, class_: type[T]) -> T | None:
-        """The component if it is there, at most once."""
+        """Return the component `name`, or None if it is absent; it may occur once."""
         values = self.repeated(name, class_)
         if len(values) > 1:
             raise MalformedEvents("a component comes twice", name=str(name))
         return values[0] if values else None
 
     def repeated(self, name: Name, class_: type[T]) -> list[T]:
-        """All of them, in their order."""
+        """Return all components `name`, in their order."""
         return [instance(value, class_) for value in self._found.get(name, ())]
 
 
 def components(source: Source, types: Mapping[Name, Name]) -> Components:
-    """The components in the open element; `types` has the type of each that is wanted."""
+    """Read the components of the open element; `types` maps the expected names to their types."""
     if source.reader.depth > MOST_DEEP:
         raise XmlTooLarge("values are too deeply nested", most=MOST_DEEP)
     found: dict[Name, list[Any]] = {}
@@ -58,7 +58,8 @@ def components(source: Source, types: Mapping[Name, Name]) -> Components:
 
 
 def instance(value: object, class_: type[T]) -> T:
-    """`value` if it is one of `class_`; a wrong object is caught before half of it is written."""
+    """Return `value` if it is a `class_`, else raise InvalidValue: a wrong object is found before
+    half of it is written."""
     if not isinstance(value, class_):
         raise InvalidValue(
             "a value is of another class", expected=class_.__name__, found=type(value).__name__

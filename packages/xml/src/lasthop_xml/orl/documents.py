@@ -1,4 +1,4 @@
-"""A value as a message of its own, and back."""
+"""Values of generated classes as whole documents, and back."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ T = TypeVar("T")
 def to_document(
     root: Name, type_: Name, value: object, *, encoder: ContentEncoder, prefixes: Mapping[str, str]
 ) -> EventList:
-    """A document whose root is `value`; a generated module has the encoder and the prefixes."""
+    """Return a document whose root element holds `value`; the generated module has the encoder and
+    the prefixes."""
     events = EventList()
     writer = Writer(events, encoder=encoder)
     with writer.document(), writer.element(root, prefixes=prefixes):
@@ -30,7 +31,8 @@ def to_document(
 def from_document(
     events: EventSequence, root: Name, class_: type[T], *, decoder: ContentDecoder
 ) -> T:
-    """The value that is the root of a document or of a fragment."""
+    """Return the value that is the root of a document or a fragment; raise InvalidValue if it is
+    not a `class_`."""
     reader = Reader(events)
     if (first := reader.peek()) is not None and first.kind is DOCUMENT_START_KIND:
         reader.advance()

@@ -1,4 +1,4 @@
-"""What can be wrong with a description."""
+"""The errors of ORL descriptions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A Python module from a description: classes, an encoder and a decoder for them (section 4.5).
+"""A Python module from a description: classes, and an encoder and a decoder for them (thesis,
+section 4.5).
 
 The module is meant to be read: one dataclass and two short functions for each type. It is typed,
 and formatted as `ruff format` would.
@@ -26,16 +27,18 @@ _FROM = {
     "datetime": "datetime",
     "time": "datetime",
 }
-"""Where the classes of primitive values come from; the others are built in."""
+"""The modules of the classes of primitive values; the other classes are built in."""
 
 
 def generate(description: Description, *, source: str) -> str:
-    """The text of the module; `source` is the description's file name, for its documentation."""
+    """Return the source text of the module; `source` is the description's file name, for its
+    docstrings."""
     return _Module(description, source).text()
 
 
 def codec_name(description: Description, source: str) -> str:
-    """What the encoder and the decoder are called if the description does not say."""
+    """Return the name of the encoder and the decoder: the description's, or one made from its file
+    name."""
     stem = source.rpartition("/")[2].rpartition(".")[0] or source
     named = camel_case(description.codec_name or stem)
     return named if named.isidentifier() else "Generated"

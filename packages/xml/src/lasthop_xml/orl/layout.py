@@ -1,4 +1,5 @@
-"""Python statements on as few lines as fit, broken as `ruff format` breaks them."""
+"""The layout of generated Python statements: on as few lines as fit, broken as `ruff format`
+does."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ WIDTH: Final = 100
 
 
 def bracketed(before: str, parts: Sequence[str], after: str) -> list[str]:
-    """`before`, the parts with commas between them, `after`; `before` ends in a bracket."""
+    """Return the lines of a bracketed list: `before`, which ends in a bracket, the parts separated
+    by commas, and `after`."""
     indent = " " * (len(before) - len(before.lstrip()))
     joined = ", ".join(parts)
     if len(before) + len(joined) + len(after) <= WIDTH:
@@ -20,13 +22,13 @@ def bracketed(before: str, parts: Sequence[str], after: str) -> list[str]:
 
 
 def exploded(before: str, parts: Sequence[str], after: str) -> list[str]:
-    """The same with every part on a line of its own."""
+    """Return the lines of a bracketed list with every part on a line of its own."""
     indent = " " * (len(before) - len(before.lstrip()))
     return [before, *(f"{indent}    {part}," for part in parts), f"{indent}{after}"]
 
 
 def text(value: str) -> str:
-    """A literal, in the quotation marks that the formatter prefers."""
+    """Return a string literal, in the quotation marks that the formatter prefers."""
     literal = ascii(value) if not value.isprintable() else repr(value)
     if literal[0] == "'" and '"' not in literal:
         return f'"{literal[1:-1]}"'

@@ -1,4 +1,4 @@
-"""Words and signs of a description, each with its place."""
+"""The tokens of a description, each with its line and column."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TOKEN = re.compile(
 
 
 class Token(NamedTuple):
-    """`kind` is text, sign, word or end."""
+    """A token of a description; `kind` is text, sign, word or end."""
 
     kind: str
     value: str
@@ -28,17 +28,18 @@ class Token(NamedTuple):
     column: int
 
     def refuse(self, detail: str, **fields: object) -> MalformedOrl:
-        """An error at this place."""
+        """Return an error with the line and column of this token."""
         return MalformedOrl(detail, line=self.line, column=self.column, **fields)
 
 
 def tokens(source: str) -> Iterator[Token]:
-    """All tokens, and one for the end."""
+    """Yield all tokens of a description, and one for its end."""
     at, line, line_start = 0, 1, 0
     while at < len(source):
         found = _TOKEN.match(source, at)
         if found is None:
-            # Only an opening quotation mark matches nothing.
+            # The only character that matches nothing is a quotation mark without a second one on
+            # its line.
             raise MalformedOrl(
                 "a text does not end on its line", line=line, column=at - line_start + 1
             )

@@ -1,4 +1,4 @@
-"""A description as the parser understands it: every name resolved, every rule checked."""
+"""A description as the parser returns it: every name resolved, every rule checked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from lasthop_xml.xas.names import Name
 
 
 class Occurrence(StrEnum):
-    """How often a component stands in a value; what is written behind its type."""
+    """How often a component may occur in a value; the values are the signs written after its
+    type."""
 
     ONE = ""
     OPTIONAL = "?"
@@ -19,7 +20,7 @@ class Occurrence(StrEnum):
 
 @dataclass(frozen=True)
 class Component:
-    """One part of a structured value: an element with a type."""
+    """One component of a structured value: an element with a type."""
 
     name: Name
     type: Name
@@ -30,7 +31,7 @@ class Component:
 
 @dataclass(frozen=True)
 class Structure:
-    """A `type` of the description."""
+    """A structured type, as `type` defines it in a description: a name and components."""
 
     name: Name
     components: tuple[Component, ...]
@@ -40,14 +41,15 @@ class Structure:
 
 @dataclass(frozen=True)
 class Description:
-    """A whole file."""
+    """A whole description file: its headers, its namespaces and its types."""
 
     package: str | None
-    """The module that has the classes already; None if they are to be generated."""
+    """The module that has the classes already; None if classes are to be generated."""
     codec_package: str | None
-    """Where the generated module belongs."""
+    """The package that the generated module belongs to, or None."""
     codec_name: str | None
-    """What the encoder and the decoder are called, without these words."""
+    """The name of the encoder and the decoder, without "Encoder" and "Decoder"; None for the file's
+    name."""
     namespaces: Mapping[str, str]
-    """By their prefixes."""
+    """The declared namespaces by their prefixes."""
     structures: tuple[Structure, ...]

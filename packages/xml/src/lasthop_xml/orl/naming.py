@@ -1,7 +1,7 @@
 """Python names for the names of a description.
 
-Two names of a description must not become one in Python, and none may hide what the module around
-it uses; where that happens, the later one is changed, or refused if there is no good change.
+Two names of a description must not become the same Python name, and none may hide a name that the
+generated module uses; where that happens, the later name is changed, or refused if it cannot be.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ PYTHON_TYPES = {
     "base64Binary": "bytes",
     "QName": "QName",
 }
-"""By XSD's name; every other primitive type is an integer one."""
+"""Python types by the name of their XSD type; every other primitive type is an integer type."""
 
 USED = frozenset(
     {"Any", "Callable", "Components", "Final", "Mapping", "Source", "Writer", "XmlName"}
     | {"PREFIXES", "None", "True", "False"}
     | {name for name in PYTHON_TYPES.values() if name[0].isupper()}
 )
-"""Module-level names of every generated module, and what annotations in it may use."""
+"""Names that every generated module defines or imports, including those of its annotations."""
 
 _NOT_IN_ANNOTATIONS = frozenset({*PYTHON_TYPES.values(), "int", "list", "field"})
 _SEPARATORS = re.compile(r"[-.·‿⁀_]+")
 
 
 def primitive(type_: Name) -> str | None:
-    """The Python type of a primitive one, or None."""
+    """Return the Python type of a primitive type, or None if the type is not primitive."""
     return PYTHON_TYPES.get(type_.local, "int") if type_.ns == XSD_NS else None
 
 
@@ -55,16 +55,17 @@ def snake_case(local: str) -> str:
 
 
 def field_name(component: Component) -> str:
-    """What the component is called in its class."""
+    """Return the name of a component's field in its class."""
     name = snake_case(component.name.local)
     if keyword.iskeyword(name) or name in _NOT_IN_ANNOTATIONS:
-        # In the body of a class, a field that is called like a type hides that type.
+        # In the body of a class, a field with the name of a type would hide that type.
         name += "_"
     return _checked(name, component)
 
 
 def field_names(structure: Structure) -> dict[Component, str]:
-    """Of all components; no two are the same."""
+    """Return the field names of all components of a type; raise MalformedOrl if two are the
+    same."""
     names: dict[Component, str] = {}
     for component in structure.components:
         name = field_name(component)
@@ -75,7 +76,7 @@ def field_names(structure: Structure) -> dict[Component, str]:
 
 
 def class_names(description: Description, codec: str) -> dict[Name, str]:
-    """Of all types."""
+    """Return the class names of all types; raise MalformedOrl if two are the same."""
     taken = {f"{codec}Encoder", f"{codec}Decoder", *USED}
     names: dict[Name, str] = {}
     for structure in description.structures:

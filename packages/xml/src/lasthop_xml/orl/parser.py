@@ -24,7 +24,7 @@ from lasthop_xml.xas.names import XML_NS, XSD_NS, XSI_NS, Name, check_text, is_n
 from lasthop_xml.xas.types.table import PRIMITIVES
 
 MAX_SIZE = 2**20
-"""Characters of a description; people write them by hand."""
+"""The most characters of a description; people write descriptions by hand."""
 
 HEADERS = ("package", "codec-package", "codec-name")
 FIXED_PREFIXES = {"xml": XML_NS, "xsd": XSD_NS, "xsi": XSI_NS}
@@ -33,7 +33,7 @@ _DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
 def parse(source: str) -> Description:
-    """The description, or MalformedOrl with the place of its first mistake."""
+    """Return the parsed description; raise MalformedOrl with the place of the first mistake."""
     if len(source) > MAX_SIZE:
         raise MalformedOrl("a description is too long", most=MAX_SIZE, line=1, column=1)
     return _Parser(tokens(source)).description()
@@ -177,7 +177,7 @@ class _Parser:
 
 
 def _check_finite(structures: dict[Name, Structure]) -> None:
-    """Refuse a type that always contains another value of itself: it would have no values."""
+    """Refuse a type that always contains a value of itself: such a value could never end."""
     finite = set(PRIMITIVES)
     open_ = list(structures.values())
     while open_:

@@ -1,5 +1,6 @@
 """The message addressing properties of WS-Addressing 1.0 (core, section 3; SOAP binding, section
-3.2): to whom, what for, which message, which one it answers, and where answers go."""
+3.2): the destination, the purpose and the id of a message, the message that it answers, and where
+replies and faults go."""
 
 from __future__ import annotations
 
@@ -25,27 +26,27 @@ ADDRESS = addressing("Address")
 RELATIONSHIP = Name("", "RelationshipType")
 
 UNDERSTOOD = frozenset({TO, ACTION, MESSAGE_ID, RELATES_TO, FROM, REPLY_TO, FAULT_TO})
-"""Header blocks that whoever uses this module understands."""
+"""The header blocks that a node understands if it uses this module."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addressing:
-    """What a message says of its way. Addresses are IRIs."""
+    """The addressing properties of a message. Addresses are IRIs."""
 
     action: str
-    """What is meant by it. The one property that every message has."""
+    """The purpose of the message, as an IRI: the only property that every message has."""
     to: str = ANONYMOUS
     message_id: str = ""
     relates_to: str = ""
-    """The id of the message that it answers, or relates to otherwise."""
+    """The id of the message that this one answers, or is related to by `relationship`."""
     relationship: str = REPLY
     source: str = ""
     reply_to: str = ANONYMOUS
     fault_to: str = ""
-    """Where faults go; where answers go, when it is not said."""
+    """The address for faults; if it is empty, faults go to `reply_to`."""
 
     def blocks(self) -> list[HeaderBlock]:
-        """As header blocks; what is at its default is left out."""
+        """Return the properties as header blocks; those with default values are left out."""
         found = [block(ACTION, self.action, must_understand=True)]
         if self.to != ANONYMOUS:
             found.append(block(TO, self.to))
@@ -63,8 +64,8 @@ class Addressing:
         return found
 
     def answer(self, action: str, *, message_id: str = "", fault: bool = False) -> Addressing:
-        """The properties of an answer, or of a fault (core, section 3.4). Raises a SoapFault when
-        there is no id that it could relate to."""
+        """Return the properties of a reply, or of a fault, to this message (core, section 3.4).
+        Raise a SoapFault if this message has no id that a reply could relate to."""
         if not self.message_id:
             raise required(MESSAGE_ID)
         to = self.reply_to
@@ -74,13 +75,13 @@ class Addressing:
 
     @property
     def wants_answer(self) -> bool:
-        """Whether an answer has somewhere to go."""
+        """Return whether a reply to this message has an address to go to."""
         return bool(self.message_id) and self.reply_to != NOBODY
 
 
 def read_addressing(envelope: Envelope) -> Addressing | None:
-    """What a message says of its way; None when it does not use addressing. Raises the faults of
-    the SOAP binding, section 6.4."""
+    """Return the addressing properties of a message, or None if it has none. Raise the faults of
+    the SOAP binding (section 6.4) for invalid ones."""
     found: dict[Name, HeaderBlock] = {}
     for one in envelope.headers:
         name = one.name
@@ -110,7 +111,7 @@ def read_addressing(envelope: Envelope) -> Addressing | None:
 
 
 def required(name: Name) -> SoapFault:
-    """A header that has to be there is not."""
+    """Return the fault for a message that lacks the addressing header `name`."""
     return SoapFault(
         FaultCode.SENDER,
         f"the addressing header {name.local} is missing",

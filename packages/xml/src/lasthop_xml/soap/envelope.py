@@ -34,7 +34,7 @@ from lasthop_xml.xas.tree import Element, Tree
 from lasthop_xml.xas.writer import TYPED_PREFIXES, Writer
 
 MAX_BLOCKS = 64
-"""Header blocks of a message: every node on the way looks at each."""
+"""The most header blocks of a message, since every node on its path looks at each."""
 
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 _PREFIXES = {"env": SOAP_NS, **TYPED_PREFIXES}
@@ -44,43 +44,43 @@ _OURS = (ROLE, MUST_UNDERSTAND, RELAY)
 
 @dataclass(frozen=True, slots=True)
 class HeaderBlock:
-    """One header block: an element, and for whom it is."""
+    """One header block: an element, the role that it is for, and how a node must treat it."""
 
     element: EventList
-    """The whole element, without the attributes that the fields below stand for."""
+    """The block's element, without the attributes that the other fields of this class stand for."""
     role: str = ULTIMATE
     must_understand: bool = False
     relay: bool = False
-    """An intermediary that does not know it passes it on."""
+    """Whether an intermediary that does not know the block passes it on."""
 
     @property
     def name(self) -> Name:
-        """Of its element."""
+        """Return the name of the block's element."""
         return next(event.name for event in self.element if event.kind is ELEMENT_START) or Name(
             "", ""
         )
 
     @property
     def text(self) -> str:
-        """All text inside of it."""
+        """Return all text inside the block's element."""
         return Tree(self.element).root.text
 
     @property
     def root(self) -> Element:
-        """Its element as a tree."""
+        """Return the block's element as the root of a tree."""
         return Tree(self.element).root
 
 
 @dataclass(slots=True)
 class Envelope:
-    """A message: header blocks in order, and what stands in the body."""
+    """A SOAP message: its header blocks in order, and the content of its body."""
 
     body: EventList = field(default_factory=EventList)
-    """Elements, complete in themselves."""
+    """The elements of the body, each with the prefix declarations that it needs."""
     headers: list[HeaderBlock] = field(default_factory=list)
 
     def header(self, name: Name) -> HeaderBlock | None:
-        """The first block of this name."""
+        """Return the first header block of this name, or None."""
         return next((block for block in self.headers if block.name == name), None)
 
 
@@ -93,7 +93,7 @@ def block(
     relay: bool = False,
     attributes: Mapping[Name, str] | None = None,
 ) -> HeaderBlock:
-    """A header block with nothing but text."""
+    """Return a header block that contains only text."""
     element = EventList()
     writer = Writer(element)
     prefixes = {"h": name.ns} if name.ns else {}
@@ -104,7 +104,8 @@ def block(
 
 
 def write_envelope(envelope: Envelope) -> EventList:
-    """The document."""
+    """Return the document of a SOAP message; raise MalformedSoap if it has too many header
+    blocks."""
     if len(envelope.headers) > MAX_BLOCKS:
         raise MalformedSoap("a message has too many header blocks", most=MAX_BLOCKS)
     events = EventList()
@@ -120,7 +121,7 @@ def write_envelope(envelope: Envelope) -> EventList:
 
 
 def _lean(elements: list[Event]) -> Iterator[Event]:
-    """Elements without the prefixes that the envelope declares for all of them."""
+    """Yield elements without the prefix declarations that the envelope makes for all of them."""
     depth = 0
     for event in elements:
         if event.kind is ELEMENT_START:
@@ -133,8 +134,9 @@ def _lean(elements: list[Event]) -> Iterator[Event]:
 
 
 def read_envelope(events: EventSequence) -> Envelope:
-    """Read a document. What is no SOAP message raises MalformedSoap; one of another version raises
-    a SoapFault that its sender understands (section 2.8)."""
+    """Read a SOAP message from the events of a document. Raise MalformedSoap if the document is not
+    a SOAP message, and a SoapFault that the sender understands if its version is another (part 1,
+    section 2.8)."""
     document = EventList(events)
     _check_infoset(document)
     root = Tree(document).root
@@ -167,8 +169,8 @@ def _read_block(element: Element) -> HeaderBlock:
 
 
 def _unmarked(fragment: EventList) -> EventList:
-    """A block's events without the attributes that its fields stand for, which are those of its
-    first element."""
+    """Return a block's events without the SOAP attributes of its outer element, which become fields
+    of the HeaderBlock."""
     at = next(i for i, event in enumerate(fragment) if event.kind is ELEMENT_START) + 1
     end = at
     while end < len(fragment) and fragment[end].kind is ATTRIBUTE:
@@ -185,7 +187,8 @@ def _flag(attributes: Mapping[Name, str], name: Name) -> bool:
 
 
 def _marked(one: HeaderBlock) -> list[Event]:
-    """A block's events with the attributes that its fields stand for."""
+    """Return a block's events with the SOAP attributes that the fields of the HeaderBlock stand
+    for."""
     marks = []
     if one.role != ULTIMATE:
         marks.append(attribute(ROLE, one.role))
@@ -198,8 +201,8 @@ def _marked(one: HeaderBlock) -> list[Event]:
 
 
 def _check_infoset(events: EventList) -> None:
-    """A SOAP message has no document type, and so no entities, and no processing instructions
-    (section 5)."""
+    """Refuse processing instructions and entity references: a SOAP message has none of them, nor a
+    document type (part 1, section 5)."""
     for event in events:
         if event.kind in (PROCESSING_INSTRUCTION, ENTITY_REFERENCE):
             raise MalformedSoap("a SOAP message has no processing instructions and no entities")

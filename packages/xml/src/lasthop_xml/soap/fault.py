@@ -1,4 +1,4 @@
-"""What went wrong, in SOAP's terms (part 1, section 5.4), as an error of ours and as XML."""
+"""SOAP faults (part 1, section 5.4), as exceptions and as XML."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from lasthop_xml.xas.tree import Element, Tree
 from lasthop_xml.xas.writer import Writer
 
 MAX_SUBCODES = 8
-"""Codes are nested; more than a few say nothing."""
+"""The most subcodes of a fault, which are nested; more than a few add no information."""
 
 
 class FaultCode(StrEnum):
-    """Whose fault it is (table 4 of part 1)."""
+    """The code of a fault, which says who caused it (SOAP 1.2 part 1, table 4)."""
 
     VERSION_MISMATCH = "VersionMismatch"
     MUST_UNDERSTAND = "MustUnderstand"
@@ -27,13 +27,13 @@ class FaultCode(StrEnum):
 
 
 class MalformedSoap(Malformed):
-    """XML, and no SOAP message."""
+    """The document is XML, but not a SOAP message."""
 
     code = "malformed_soap"
 
 
 class SoapFault(XmlError):
-    """A SOAP node's refusal: ours, or one that came in."""
+    """A fault of a SOAP node: raised here to refuse a message, or received from another node."""
 
     code = "soap_fault"
 
@@ -52,18 +52,19 @@ class SoapFault(XmlError):
         self.fault_code = fault_code
         self.reason = reason
         self.subcodes = subcodes
-        """From the general to the particular."""
+        """Names that refine `fault_code`, from the general to the particular."""
         self.role = role
-        """In which the node acted."""
+        """The role in which the node acted when the fault occurred; empty if unknown."""
         self.node = node
-        """Which node it was; empty for the one that the message was for."""
+        """The URI of the node where the fault occurred; empty for the ultimate receiver."""
         self.elements = elements
-        """Elements for the application, about the body."""
+        """Elements with details for the application, about the message's body; None if there are
+        none."""
         self.not_understood = not_understood
-        """Header blocks that a MustUnderstand fault is about."""
+        """The names of the header blocks that a MustUnderstand fault is about."""
 
     def body(self) -> EventList:
-        """The Fault element."""
+        """Return the Fault element that describes this fault, as the body of an envelope."""
         events = EventList()
         writer = Writer(events)
         prefixes = {"env": SOAP_NS}
@@ -98,7 +99,8 @@ class SoapFault(XmlError):
 
 
 def read_fault(body: EventList) -> SoapFault | None:
-    """The fault in a body, if it is one. Raises MalformedSoap when it is not as it should be."""
+    """Return the fault that a body contains, or None; raise MalformedSoap if its Fault element is
+    invalid."""
     roots = Tree(body).roots
     if not roots or roots[0].name != FAULT:
         return None
@@ -144,7 +146,8 @@ def _subcodes(code: Element) -> tuple[Name, ...]:
 
 
 def _reason(fault: Element) -> str:
-    """In English if there is a choice."""
+    """Return the reason's text, in English if there are several languages (part 1, section
+    5.4.2)."""
     reason = fault.find(soap("Reason"))
     texts = [] if reason is None else list(reason.find_all(soap("Text")))
     if not texts:

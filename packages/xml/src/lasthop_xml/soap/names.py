@@ -1,4 +1,4 @@
-"""The vocabulary of SOAP 1.2 and WS-Addressing 1.0."""
+"""The names and addresses of SOAP 1.2 and WS-Addressing 1.0."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ ADDRESSING_NS: Final = "http://www.w3.org/2005/08/addressing"
 
 
 def soap(local: str) -> Name:
-    """A name of SOAP."""
+    """Return a name in the namespace of SOAP 1.2."""
     return Name(SOAP_NS, local)
 
 
 def addressing(local: str) -> Name:
-    """A name of WS-Addressing."""
+    """Return a name in the namespace of WS-Addressing 1.0."""
     return Name(ADDRESSING_NS, local)
 
 
@@ -31,18 +31,18 @@ RELAY: Final = soap("relay")
 XML_LANG: Final = Name(XML_NS, "lang")
 
 NEXT: Final = f"{SOAP_NS}/role/next"
-"""Every node that a message comes to."""
+"""The role of every node that a message comes to (part 1, section 2.2)."""
 NONE: Final = f"{SOAP_NS}/role/none"
-"""Nobody: for others to refer to."""
+"""The role that no node plays: such a header block is only data for other blocks."""
 ULTIMATE: Final = f"{SOAP_NS}/role/ultimateReceiver"
-"""The node that the message is for; also when a block names no role."""
+"""The role of the node that the message is for; also the role of a header block that names none."""
 
 ANONYMOUS: Final = f"{ADDRESSING_NS}/anonymous"
-"""Whoever is at the other end of the channel."""
+"""The address of the peer at the other end of the connection."""
 NOBODY: Final = f"{ADDRESSING_NS}/none"
-"""What would go here is not wanted."""
+"""The address that discards messages: no reply or no fault is wanted."""
 REPLY: Final = f"{ADDRESSING_NS}/reply"
-"""How a message relates to another when it does not say."""
+"""The relationship of a message to the one in its RelatesTo, unless it gives another."""
 UNSPECIFIED: Final = f"{ADDRESSING_NS}/unspecified"
 FAULT_ACTION: Final = f"{ADDRESSING_NS}/fault"
 SOAP_FAULT_ACTION: Final = f"{ADDRESSING_NS}/soap/fault"

@@ -1,5 +1,5 @@
-"""What a SOAP node does with a message (part 1, sections 2.6 and 2.7): which header blocks are for
-it, which it has to understand, and what it passes on."""
+"""The processing of a message by a SOAP node (part 1, sections 2.6 and 2.7): which header blocks
+are for the node, which it must understand, and which it passes on."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _QNAME = Name("", "qname")
 
 
 class SoapNode:
-    """One node, by the roles that it plays and the header blocks that it understands.
+    """A SOAP node, given by the roles that it plays and the header blocks that it understands.
 
-    `ultimate` is the node that messages are for; any other is an intermediary.
+    `ultimate` means that messages are for this node; any other node is an intermediary.
     """
 
     __slots__ = ("_roles", "_understands", "ultimate")
@@ -39,12 +39,13 @@ class SoapNode:
         self.ultimate = ultimate
 
     def targeted(self, envelope: Envelope) -> list[HeaderBlock]:
-        """The blocks that are for this node."""
+        """Return the header blocks that are for this node."""
         return [block for block in envelope.headers if block.role in self._roles]
 
     def understood(self, envelope: Envelope) -> list[HeaderBlock]:
-        """The blocks to act on. Raises a MustUnderstand fault, and then nothing may be acted on
-        (section 2.6, step 3)."""
+        """Return the header blocks that the node must act on. Raise a MustUnderstand fault if it
+        does not understand one that it must; the node may then process nothing (part 1, section
+        2.6, step 3)."""
         targeted = self.targeted(envelope)
         missing = tuple(
             block.name
@@ -60,8 +61,8 @@ class SoapNode:
         return [block for block in targeted if block.name in self._understands]
 
     def passed_on(self, envelope: Envelope, *, again: Collection[HeaderBlock] = ()) -> Envelope:
-        """What an intermediary sends on (table 3): blocks for others, those for it that it does not
-        know if they say so, and those that it puts in `again`."""
+        """Return the message that an intermediary forwards (part 1, table 3): blocks for other
+        nodes, unknown blocks for this node that say `relay`, and the blocks in `again`."""
         kept = [
             block
             for block in envelope.headers
@@ -72,7 +73,8 @@ class SoapNode:
 
 
 def fault_envelope(fault: SoapFault) -> Envelope:
-    """The answer that says it, with the header blocks that go with it (sections 5.4.7, 5.4.8)."""
+    """Return the reply that reports a fault, with the header blocks that belong to it (part 1,
+    sections 5.4.7 and 5.4.8)."""
     headers = [_not_understood(name) for name in fault.not_understood]
     if fault.fault_code is FaultCode.VERSION_MISMATCH:
         headers.append(_upgrade())

@@ -1,9 +1,9 @@
-"""All subscriptions in one automaton: what they have in common is there once.
+"""All subscriptions in one automaton, which contains their common parts once.
 
-A state is a place that paths can reach. From it, groups lead on by the name of an element, and
-within a group guards by its attributes; both are found by hashing, so that states which a document
-does not reach cost it nothing. Where a path ends, its condition holds, or an anchor waits for what
-its formula says about content; patterns inside of that formula start from the anchor, as the
+A state is a place that paths can reach. From a state, groups lead on by the name of an element, and
+within a group guards by the element's attributes; both are found by hashing, so states that a
+document does not reach cost nothing. Where a path ends, its condition holds, or an anchor waits for
+what its formula says about content. Patterns inside of that formula start from the anchor, as the
 subscriptions themselves start from the document.
 """
 
@@ -33,18 +33,19 @@ from lasthop_xml.xpath.pattern import (
 
 
 class Start(Protocol):
-    """A start tag: what guards ask about."""
+    """A start tag, of which guards test the name, the attributes and the position."""
 
     name: Name
     attributes: dict[Name, str]
 
     def position(self, position: Position) -> int:
-        """Where the element stands among those siblings; to be asked for each of them."""
+        """Return the element's position among its siblings that a `Position` counts. It counts
+        calls, so it must be called for each sibling."""
         ...
 
 
 class Group:
-    """Steps from one state with the same name test; `targets` by guard."""
+    """The steps from one state that have the same name test, by their guards."""
 
     __slots__ = ("_by_attribute", "_others", "_positions", "_target", "_targets")
 
@@ -56,7 +57,7 @@ class Group:
         self._others: list[tuple[Formula, State]] = []
 
     def state_for(self, guard: Formula) -> State:
-        """Where the step with this guard leads."""
+        """Return the state that a step with this guard leads to, which is made if it is new."""
         if guard == TRUE:
             self._target = self._target or State()
             return self._target
@@ -68,7 +69,8 @@ class Group:
         return state
 
     def _enter(self, guard: Formula, state: State) -> None:
-        """One comparison of the guard finds it, an equality if it has one; the rest follows."""
+        """Index a guard by one of its comparisons, an equality if it has one; the rest is tested on
+        a hit."""
         parts = guard.parts if isinstance(guard, And) else (guard,)
         indexed = [part for part in parts if isinstance(part, Attribute) and None not in part.test]
         if not indexed:
@@ -82,9 +84,10 @@ class Group:
         index.add(key.comparison, (rest, state))
 
     def reached(self, start: Start) -> Iterator[State]:
-        """The states that this element leads to."""
+        """Yield the states that this element leads to."""
         if self._target is not None:
             yield self._target
+        # Positions count every sibling, so they are counted before any guard is tested.
         for position in self._positions:
             start.position(position)
         if self._by_attribute:
@@ -100,7 +103,7 @@ class Group:
 
 
 class Branches:
-    """Groups by name test."""
+    """The groups of steps from one state, by their name tests."""
 
     __slots__ = ("_any", "_by_name", "_by_ns")
 
@@ -128,7 +131,7 @@ class Branches:
 
 
 class State:
-    """A place that paths can reach."""
+    """A place in the automaton that paths can reach."""
 
     __slots__ = ("accepted", "anchor", "children", "descendants")
 
@@ -139,7 +142,7 @@ class State:
         self.anchor: Anchor | None = None
 
     def add(self, pattern: Pattern, condition: Condition) -> None:
-        """Let the condition hold where the pattern fits below here."""
+        """Make `condition` hold where the pattern fits below this state."""
         state = self
         for step in pattern.steps:
             state = state._after(step)
@@ -161,7 +164,8 @@ class State:
 
 
 class Anchor:
-    """What paths that end here still want to know about the content of the element."""
+    """The formulas about an element's content at the end of paths, and the patterns inside of
+    them."""
 
     __slots__ = ("_conditions", "always", "inner", "strings", "texts")
 
@@ -209,10 +213,11 @@ class Anchor:
 
 
 def _needed(formula: Formula) -> set[Condition] | None:
-    """Conditions of which at least one holds whenever the formula does; None if there are none.
+    """Return conditions of which at least one holds whenever the formula does; None if there are
+    none.
 
-    Of several that an `and` needs, the one that the fewest others wait for: looking at a formula
-    only when that holds keeps thousands of formulas with a common part apart.
+    Of several that an `and` needs, it returns the one with the fewest formulas waiting: testing a
+    formula only when that condition holds keeps thousands of formulas with a common part apart.
     """
     match formula:
         case Condition():
@@ -238,7 +243,7 @@ def _waiting(conditions: set[Condition]) -> int:
 
 
 def _positions(guard: Formula) -> list[Position]:
-    """All positions in a guard; those that others count by come first, as they are parts of it."""
+    """Return all positions in a guard, each after the positions in its own guard."""
     match guard:
         case And(parts) | Or(parts):
             return [position for part in parts for position in _positions(part)]
@@ -251,7 +256,7 @@ def _positions(guard: Formula) -> list[Position]:
 
 
 def guarded(guard: Formula, start: Start) -> bool:
-    """Whether a start tag passes a guard."""
+    """Return whether a start tag passes a guard."""
     match guard:
         case And(parts):
             return all(guarded(part, start) for part in parts)
@@ -268,7 +273,7 @@ def guarded(guard: Formula, start: Start) -> bool:
 
 
 def has_attribute(wanted: Attribute, attributes: dict[Name, str]) -> bool:
-    """Whether one of the attributes is as wanted."""
+    """Return whether one of the attributes passes the name test and the comparison of `wanted`."""
     test, comparison = wanted.test, wanted.comparison
     if test.ns is not None and test.local is not None:
         value = attributes.get(Name(test.ns, test.local))
@@ -280,7 +285,7 @@ def has_attribute(wanted: Attribute, attributes: dict[Name, str]) -> bool:
 
 
 def is_true(formula: Formula, true: set[Condition], attributes: dict[Name, str]) -> bool:
-    """Whether a formula holds for an element of which these conditions are true."""
+    """Return whether a formula holds for an element for which the conditions in `true` hold."""
     match formula:
         case Condition():
             return formula in true

@@ -1,4 +1,4 @@
-"""Values against constants: one by one, and against thousands of constants at once."""
+"""Comparisons of values with constants: one by one, and with thousands of constants at once."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Generic, TypeVar
 
 from lasthop_xml.xpath.pattern import Comparison
 
-# XPath 1.0, section 3.7: no exponent, and no sign but minus.
+# XPath 1.0, section 3.7 and number() in section 4.4: no exponent, and no sign but minus.
 _NUMBER = re.compile(r"[ \t\r\n]*-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[ \t\r\n]*")
 
 T = TypeVar("T")
 
 
 def number(text: str) -> float:
-    """What XPath's number() makes of a text."""
+    """Return what XPath's number() makes of a text (XPath 1.0, section 4.4)."""
     return float(text) if _NUMBER.fullmatch(text) is not None else math.nan
 
 
 def holds(comparison: Comparison, text: str) -> bool:
-    """Whether a text compares so (XPath 1.0, section 3.4)."""
+    """Return whether a text passes a comparison (XPath 1.0, section 3.4)."""
     operator, constant = comparison
     match operator:
         case "contains":
@@ -36,7 +36,7 @@ def holds(comparison: Comparison, text: str) -> bool:
 
 
 def compares(comparison: Comparison, value: float) -> bool:
-    """Whether a number compares so."""
+    """Return whether a number passes a numeric comparison."""
     bound = _bound(comparison)
     match comparison.operator:
         case "=":
@@ -59,7 +59,8 @@ def _bound(comparison: Comparison) -> float:
 
 
 class ComparisonIndex(Generic[T]):
-    """Finds all comparisons that a value passes, in time that depends on how many pass.
+    """An index of comparisons that finds all those a value passes, in time that depends on their
+    number.
 
     That holds for = < <= > >=, which routers mostly have; != contains and starts-with are tried one
     by one.
@@ -69,16 +70,18 @@ class ComparisonIndex(Generic[T]):
 
     def __init__(self) -> None:
         self.longest: int | None = 0
-        """The longest text that could pass; None if there is no such bound."""
+        """The length of the longest text that could pass a comparison; None if there is no such
+        bound."""
         self._any: list[T] = []
         self._texts: dict[str, list[T]] = {}
         self._numbers: dict[float, list[T]] = {}
-        # For each of < <= > >=: the constants in order, and what belongs to each of them.
+        # For each of < <= > >=: the constants in order, and the items of each constant.
         self._bounds: dict[str, tuple[list[float], dict[float, list[T]]]] = {}
         self._others: list[tuple[Comparison, T]] = []
 
     def add(self, comparison: Comparison | None, item: T) -> None:
-        """Let `found` yield the item for what passes the comparison, or for everything."""
+        """Make `found` yield `item` for texts that pass the comparison, or for all if it is
+        None."""
         if comparison is None:
             self.longest = None
             self._any.append(item)
@@ -94,7 +97,7 @@ class ComparisonIndex(Generic[T]):
             self._numbers.setdefault(float(constant), []).append(item)
         elif operator in {"<", "<=", ">", ">="}:
             if math.isnan(bound := _bound(comparison)):
-                return  # nothing compares with what is not a number
+                return  # every comparison with NaN is false
             order, items = self._bounds.setdefault(operator, ([], {}))
             if bound not in items:
                 insort(order, bound)
@@ -103,7 +106,7 @@ class ComparisonIndex(Generic[T]):
             self._others.append((comparison, item))
 
     def found(self, text: str) -> Iterator[T]:
-        """The items of all comparisons that the text passes."""
+        """Yield the items of all comparisons that the text passes."""
         yield from self._any
         if self._texts:
             yield from self._texts.get(text, ())

@@ -1,4 +1,4 @@
-"""A place in the tokens of an expression, and what can be wrong there."""
+"""A cursor over the tokens of an expression, and the errors that it can report there."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from lasthop_xml.xpath.lexer import Token
 
 
 class Cursor:
-    """Reads tokens from the left to the right."""
+    """A cursor that reads the tokens of an expression from left to right."""
 
     def __init__(self, source: list[Token]) -> None:
         self._tokens = source
@@ -45,6 +45,6 @@ class Cursor:
         return UnsupportedXPath("this cannot be matched in one pass", what=what, column=column)
 
     def _follows(self, sign: str) -> bool:
-        """Whether a name comes next, and then this sign."""
+        """Return whether a name comes next and this sign after it."""
         after = self._tokens[self._at + 1 : self._at + 2]
         return self._next.kind == "name" and bool(after) and after[0].value == sign

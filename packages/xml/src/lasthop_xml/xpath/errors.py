@@ -1,4 +1,4 @@
-"""What can be wrong with a subscription.
+"""The errors of XPath subscriptions.
 
 Malformed
 └── MalformedXPath      not XPath 1.0, and where
@@ -14,18 +14,20 @@ from lasthop_xml.errors import InvalidInput, Malformed, TooLarge
 
 
 class MalformedXPath(Malformed):
-    """`column` counts from 1; `expected` and `found` say the rest."""
+    """The expression is not XPath 1.0; `column` counts from 1, `expected` and `found` give the
+    reason."""
 
     code = "malformed_xpath"
 
 
 class UnsupportedXPath(InvalidInput):
-    """`what` is the construct, `column` where it stands."""
+    """The expression is XPath, but outside of the supported subset; `what` is the construct,
+    `column` its place."""
 
     code = "unsupported_xpath"
 
 
 class XPathTooLarge(TooLarge):
-    """Too long, too deep, or too many."""
+    """An expression is too long or too deeply nested, or there are too many subscriptions."""
 
     code = "xpath_too_large"

@@ -21,7 +21,7 @@ _TOKEN = re.compile(
 
 
 class Token(NamedTuple):
-    """`kind` is literal, number, sign, name or end."""
+    """A token of an XPath expression; `kind` is literal, number, sign, name or end."""
 
     kind: str
     value: str
@@ -29,7 +29,7 @@ class Token(NamedTuple):
 
 
 def tokens(expression: str) -> list[Token]:
-    """All tokens, and one for the end."""
+    """Return all tokens of an expression, and one for its end."""
     found: list[Token] = []
     at = 0
     while at < len(expression):

@@ -1,4 +1,5 @@
-"""One document through the automaton: a sink for its events that knows who wants it.
+"""The run of one document through the automaton: a sink for events that finds the subscriptions
+which match.
 
 For each open element there is a frame with the states that it has reached. A state comes with the
 anchors that its path started from, as a set of bits: bit 0 is the document, bit n the open element
@@ -30,7 +31,7 @@ _NOWHERE = Name("", "")
 
 
 class _Frame:
-    """An open element, or the document."""
+    """The matching state of an open element, or of the document."""
 
     __slots__ = (
         "_counted",
@@ -58,15 +59,16 @@ class _Frame:
         self.name = name
         self.attributes = attributes
         self.states: dict[State, int] = {}
-        """Whose steps to children may be taken from here, and for which anchors."""
+        """States whose steps to children may be taken from here, with the bits of their anchors."""
         self.loops: dict[State, int] = {} if parent is None else parent.loops
-        """Whose steps to descendants may be; shared with the parent until there are more."""
+        """States whose steps to descendants may be taken from here; shared with the parent until
+        more are added."""
         self.anchors: dict[Anchor, int] = {}
         self.true: set[Condition] = set()
         self.first = first
-        """Of the pieces of text, the first one inside of it."""
+        """The index of the first piece of text inside the element."""
         self.before = before
-        """Characters in the pieces before that."""
+        """The number of characters in the pieces before the element."""
         self._parent = parent
         self._positions: dict[tuple[NameTest, Formula], int] = {}
         self._counted: dict[tuple[NameTest, Formula], int] = {}
@@ -84,23 +86,23 @@ class _Frame:
 
 
 class Matcher:
-    """Takes the events of one document, and tells who subscribed to it."""
+    """Takes the events of one document and finds the keys of the subscriptions that match it."""
 
     def __init__(self, root: State, *, limits: Limits = DEFAULT_LIMITS) -> None:
         self._limits = limits
         document = _Frame(_NOWHERE, {}, None)
         self._frames = [document]
         self._reach(document, {root: 1})
-        self._name: Name | None = None  # of a start tag that is not complete
+        self._name: Name | None = None  # of a start tag whose attributes are still coming
         self._attributes: dict[Name, str] = {}
         self._text: list[str] = []
         self._wanted = 0  # open elements whose text is wanted
         self._pieces: list[str] = []
-        self._length = 0  # of all pieces
+        self._length = 0  # of all pieces, in characters
         self._most_compared = 16 * limits.size
 
     def append(self, event: Event) -> None:
-        """The next event."""
+        """Process the next event of the document."""
         kind, name, value = event
         if kind is ATTRIBUTE and name is not None:
             self._attributes[name] = value
@@ -121,7 +123,7 @@ class Matcher:
 
     @property
     def matched(self) -> set[Hashable]:
-        """Who subscribed to what has come so far; it only ever grows."""
+        """Return the keys of the subscriptions that match the events so far; the set only grows."""
         conditions = self._frames[0].true
         return set().union(*(condition.subscribers for condition in conditions))
 
@@ -170,7 +172,7 @@ class Matcher:
             frame.loops = {**frame.loops, **loops}
 
     def _hold(self, condition: Condition, mask: int) -> None:
-        """A condition is true of these open elements."""
+        """Record that a condition is true of the open elements whose bits are in `mask`."""
         frames = self._frames
         while mask:
             lowest = mask & -mask
@@ -218,7 +220,7 @@ class Matcher:
         length = self._length - frame.before
         if strings.longest is not None and length > strings.longest:
             return
-        # Texts are compared again for every element around them, which is bounded by depth alone.
+        # A text is compared again for every element around it, so the total is limited here.
         self._most_compared -= length
         if self._most_compared < 0:
             raise XmlTooLarge("comparing texts takes too long", most=16 * self._limits.size)

@@ -45,11 +45,12 @@ from lasthop_xml.xpath.pattern import (
 )
 
 MAX_LENGTH: Final = 4096
-"""Characters of an expression; people write them, and we keep them all."""
+"""The most characters of an expression: people write expressions, and all of them are kept."""
 MAX_STEPS: Final = 64
-"""Steps and predicates of an expression, which bounds what one subscription can cost a document."""
+"""The most steps and predicates of an expression, which limits what one subscription costs a
+document."""
 MAX_NESTING: Final = 16
-"""Predicates and parentheses inside of one another; each takes some Python frames."""
+"""The most predicates and parentheses inside one another; each takes some Python frames."""
 
 _ANY: Final = NameTest(None, None)
 _COMPARISONS: Final = frozenset({"=", "!=", "<", "<=", ">", ">="})
@@ -62,20 +63,21 @@ _AXES: Final = frozenset(
 
 
 def parse(expression: str, prefixes: Mapping[str, str] | None = None) -> tuple[Pattern, ...]:
-    """The patterns of a union; a document fits the expression if it fits any of them."""
+    """Return the patterns of a union; a document matches the expression if it fits any of them."""
     if len(expression) > MAX_LENGTH:
         raise XPathTooLarge("an expression is too long", most=MAX_LENGTH)
     return _Parser(tokens(expression), prefixes or {}).union()
 
 
 class _Open:
-    """A path that is being read: steps, each with its guard and what it says about content."""
+    """A path that is being read: its steps, each with its guard and its formula about content."""
 
     def __init__(self) -> None:
         self.steps: list[tuple[bool, NameTest, Formula, Formula]] = []
 
     def closed(self, formula: Formula) -> Pattern:
-        """In normal form: content of a step that is not the last becomes a formula of its own."""
+        """Return the path in normal form: a step with content that is not the last gets a formula
+        about the rest of the path."""
         steps: list[Step] = []
         for index, (descend, test, guard, content) in enumerate(self.steps):
             steps.append(Step(descend, test, guard))
@@ -88,7 +90,7 @@ class _Open:
 
 
 def _with(path: _Open, last: Formula) -> Pattern:
-    """A path whose last element is further described."""
+    """Return a path with a formula about its last element."""
     if not decided_at_start(last):
         return path.closed(last)
     *before, (descend, test, guard, content) = path.steps
@@ -102,7 +104,7 @@ class _Parser(Cursor):
         self._prefixes = prefixes
         self._steps = 0
         self._nesting = 0
-        self._left: Comparison | None = None  # of a constant that stands before its path
+        self._left: Comparison | None = None  # of a constant before its path, as in 5 < @a
 
     def union(self) -> tuple[Pattern, ...]:
         patterns = [self._outer_path()]
@@ -127,7 +129,8 @@ class _Parser(Cursor):
         return formula.pattern
 
     def _inner_path(self) -> Formula:
-        """What a path from the context element says about it, with its comparison."""
+        """Return what a path from the context element says about that element, with its
+        comparison."""
         if self._is("/", "//"):
             raise self._unsupported("a path from the root inside of a predicate")
         descend = False
@@ -155,7 +158,8 @@ class _Parser(Cursor):
             descend = slash.value == "//"
 
     def _last_step(self, inner: bool) -> Formula | None:
-        """What an attribute or a text at the end of a path says about the element it is on."""
+        """Return what an attribute or a text at the end of a path says about its element; None if
+        neither is next."""
         if self._accept("@") or self._axis("attribute"):
             test = self._name_test(attribute=True)
             if self._is("["):
@@ -180,7 +184,7 @@ class _Parser(Cursor):
             return last
         if not descend:
             return Exists(_with(path, last))
-        # What `//@a` means: on the element itself, or on anything below it.
+        # XPath 1.0, section 2.5: `//@a` selects on the element itself and on everything below it.
         below = _Open()
         below.steps = [(True, _ANY, TRUE, TRUE)]
         anywhere = Exists(_with(below, last))
@@ -313,7 +317,8 @@ class _Parser(Cursor):
         return found
 
     def _text_function(self, function: Token) -> Formula:
-        """XPath takes the first node of a set here, which is why only single values are allowed."""
+        """Read contains() or starts-with(). XPath converts a set of nodes by its first node
+        (section 4.2), so only single values are allowed here."""
         attribute: NameTest | None = None
         if self._accept("@") or self._axis("attribute"):
             attribute = self._name_test(attribute=True)
@@ -376,7 +381,7 @@ class _Parser(Cursor):
         return token.value if token.kind == "literal" else sign * float(token.value)
 
     def _constant_first(self, test: NameTest, guard: Formula) -> Formula:
-        """`5 < @a` is `@a > 5`."""
+        """Read a comparison whose constant comes first: `5 < @a` is `@a > 5`."""
         constant = self._next
         self._at += 1
         operator = self._accept(*_COMPARISONS)

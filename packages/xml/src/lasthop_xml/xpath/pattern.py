@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class NameTest(NamedTuple):
-    """Which names fit; None fits all."""
+    """A test for names of elements or attributes; None fits every namespace or every local name."""
 
     ns: str | None
     local: str | None
@@ -28,7 +28,7 @@ class NameTest(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """With a constant: = != < <= > >= contains starts-with."""
+    """A comparison with a constant; the operator is = != < <= > >= contains or starts-with."""
 
     operator: str
     constant: str | float
@@ -51,7 +51,8 @@ class Not:
 
 @dataclass(frozen=True)
 class Attribute:
-    """The element has such an attribute, whose value compares so."""
+    """Formula: the element has an attribute that passes `test`, and its value passes the
+    comparison."""
 
     test: NameTest
     comparison: Comparison | None
@@ -59,7 +60,8 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Position:
-    """Where the element stands among its siblings that pass `test` and `guard`, from 1."""
+    """Formula: the element's position, from 1, among its siblings that pass `test` and `guard`,
+    passes the comparison."""
 
     test: NameTest
     guard: Formula
@@ -68,40 +70,42 @@ class Position:
 
 @dataclass(frozen=True)
 class String:
-    """All text inside of the element compares so."""
+    """Formula: all text inside the element, as one string, passes the comparison."""
 
     comparison: Comparison
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text node directly in the element compares so, or is there."""
+    """Formula: a text node directly in the element passes the comparison, or exists if that is
+    None."""
 
     comparison: Comparison | None
 
 
 @dataclass(frozen=True)
 class Exists:
-    """Something below the element fits the pattern."""
+    """Formula: something below the element fits the pattern."""
 
     pattern: Pattern
 
 
 class Condition:
-    """Something that becomes true of an element while its content is read.
+    """A fact that becomes true of an element while its content is read.
 
-    The automaton puts conditions into formulas in place of what they stand for.
+    The automaton puts conditions into formulas in place of the parts that they stand for.
     """
 
     __slots__ = ("home", "subscribers", "triggers")
 
     def __init__(self, home: Anchor) -> None:
         self.home = home
-        """Where the formulas are that it stands in."""
+        """The anchor whose formulas contain this condition."""
         self.triggers: list[tuple[Formula, Condition]] = []
-        """Formulas to look at when it becomes true, and what holds if they do."""
+        """Formulas to test when this condition becomes true, each with the condition that follows
+        from it."""
         self.subscribers: set[Hashable] = set()
-        """Who wanted to know."""
+        """The keys of the subscriptions that match when this condition is true of the document."""
 
 
 Formula: TypeAlias = And | Or | Not | Attribute | Position | String | Text | Exists | Condition
@@ -110,7 +114,7 @@ TRUE: Final = And(())
 
 
 class Step(NamedTuple):
-    """To a child, or to any descendant, that passes the test and the guard."""
+    """A step of a path to a child, or to any descendant, that passes the test and the guard."""
 
     descend: bool
     test: NameTest
@@ -124,7 +128,7 @@ class Pattern:
 
 
 def both(first: Formula, second: Formula) -> Formula:
-    """`and`, without needless nesting."""
+    """Return the conjunction of two formulas as one flat `And`."""
     parts = [
         part
         for formula in (first, second)
@@ -134,7 +138,7 @@ def both(first: Formula, second: Formula) -> Formula:
 
 
 def decided_at_start(formula: Formula) -> bool:
-    """Whether the start tag has all that the formula asks for."""
+    """Return whether a formula can be decided by the start tag alone."""
     match formula:
         case And(parts) | Or(parts):
             return all(decided_at_start(part) for part in parts)

@@ -1,7 +1,7 @@
-"""What a table of expressions finds in the body of a message, or why the body cannot be read.
+"""The reading of a message's body for a table of expressions, or the reason why it cannot be read.
 
-The body comes from a stranger: it is read within limits, and whatever is wrong with it is an
-outcome, not an error.
+The body comes from an unknown sender: it is read within limits, and an error in it is an outcome,
+not an exception.
 """
 
 from __future__ import annotations
@@ -20,30 +20,31 @@ LONGEST_REASON: Final = 120
 
 
 class Outcome(StrEnum):
-    """How reading a body for its filters ended."""
+    """How the reading of a body for its filters ended."""
 
     READ = "read"
     NO_XML = "no_xml"
-    """The content type says that there is nothing for an expression to select."""
+    """The content type is not XML, so there is nothing that an expression could select."""
     MALFORMED = "malformed"
     TOO_LARGE = "too_large"
     FAILED = "failed"
-    """Nobody got to the end of it: it took too long, or the worker ended."""
+    """The reading was not completed: it took too long, or the worker process ended."""
 
 
 class Reading(msgspec.Struct, frozen=True, array_like=True):
-    """The outcome of reading one body."""
+    """The result of matching one body with the expressions of a table."""
 
     outcome: Outcome
     matched: frozenset[str] = frozenset()
-    """The expressions that select something of it."""
+    """The expressions that select something in the body."""
     events: int = 0
     reason: str = ""
-    """Why it could not be read."""
+    """Why the body could not be read; empty if it was."""
 
     @property
     def unread(self) -> bool:
-        """Whether nobody can say what the expressions select."""
+        """Return whether it is unknown what the expressions select, because the body was not
+        read."""
         return self.outcome not in (Outcome.READ, Outcome.NO_XML)
 
 
@@ -51,12 +52,12 @@ NO_XML: Final = Reading(Outcome.NO_XML)
 
 
 def reads(content_type: str) -> bool:
-    """Whether bodies of this type are XML, in whichever form."""
+    """Return whether bodies of this content type are XML, in any of its forms."""
     return _form(content_type) in FORMATS
 
 
 def read(table: Subscriptions[str], content_type: str, body: bytes, limits: Limits) -> Reading:
-    """Match a body with all expressions of a table, which are their own keys."""
+    """Match a body with all expressions of a table whose keys are the expressions themselves."""
     if not reads(content_type):
         return NO_XML
     try:
@@ -70,14 +71,15 @@ def read(table: Subscriptions[str], content_type: str, body: bytes, limits: Limi
 
 
 def _form(content_type: str) -> str:
-    """Every type that ends in `+xml` is XML (RFC 7303)."""
+    """Return the MIME type to decode with; every type that ends in `+xml` is XML (RFC 7303, section
+    4.2)."""
     essence = content_type.partition(";")[0].strip().lower()
     return "application/xml" if essence.endswith("+xml") else essence
 
 
 def _reason(error: XmlError) -> str:
-    """An error with its numbers, but without texts, which may quote the message: the reason is
-    for the event log."""
+    """Return an error's message with its numbers but without its texts, which may quote the body:
+    the reason is written to the event log."""
     numbers = [f"{name}={value}" for name, value in error.fields.items() if isinstance(value, int)]
     facts = f" ({', '.join(numbers)})" if numbers else ""
     return error.detail[:LONGEST_REASON] + facts

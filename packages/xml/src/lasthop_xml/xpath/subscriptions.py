@@ -1,4 +1,4 @@
-"""Who wants which documents: the table of a content-based router."""
+"""The table of a content-based router: which subscriptions want which documents."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from lasthop_xml.xpath.parser import parse
 from lasthop_xml.xpath.pattern import Condition, Pattern
 
 MOST: Final = 1_000_000
-"""Subscriptions. One takes some 2 kB, so this is what a large process can hold."""
+"""The most subscriptions of a table. One takes about 2 kB, so a large process can hold this
+many."""
 
 MOVED: Final = 2
-"""Subscriptions that go over into a new automaton with each change: one would keep up with what is
-removed, and each takes some 100 microseconds, in which a router does nothing else."""
+"""Subscriptions that move into a new automaton with each change. One would only keep pace with
+removals; each takes about 100 microseconds, during which a router does nothing else."""
 
 K = TypeVar("K", bound=Hashable)
 
 
 class _Automaton(Generic[K]):
-    """What messages run along."""
+    """An automaton for subscriptions, with the keys of those that share a pattern."""
 
     __slots__ = ("_conditions", "document")
 
@@ -33,7 +34,7 @@ class _Automaton(Generic[K]):
         self._conditions: dict[Pattern, Condition] = {}
 
     def enter(self, key: K, patterns: tuple[Pattern, ...]) -> None:
-        """Let a key be found by its patterns, as it may be already."""
+        """Add a key to the patterns of its expression; it may be there already."""
         for pattern in patterns:
             condition = self._conditions.get(pattern)
             if condition is None:
@@ -42,7 +43,7 @@ class _Automaton(Generic[K]):
             condition.subscribers.add(key)
 
     def leave(self, key: K, patterns: tuple[Pattern, ...]) -> None:
-        """Let a key be found no longer, if it was."""
+        """Remove a key from the patterns of its expression, if it is there."""
         for pattern in patterns:
             condition = self._conditions.get(pattern)
             if condition is not None:
@@ -50,14 +51,15 @@ class _Automaton(Generic[K]):
 
 
 class Subscriptions(Generic[K]):
-    """XPath expressions by who has them. Keys are whatever identifies a subscription."""
+    """XPath expressions by key; a key is any hashable object that identifies a subscription."""
 
     def __init__(self, *, most: int = MOST) -> None:
         self._most = most
         self._patterns: dict[K, tuple[Pattern, ...]] = {}
         self._automaton: _Automaton[K] = _Automaton()
         self._next: _Automaton[K] | None = None
-        """Without what nobody wants any more, as far as it is built."""
+        """The automaton that is being built without the patterns of removed subscriptions, or
+        None."""
         self._to_move: list[K] = []
         self._removed = 0
 
@@ -71,7 +73,8 @@ class Subscriptions(Generic[K]):
         return iter(self._patterns)
 
     def add(self, key: K, expression: str, *, prefixes: Mapping[str, str] | None = None) -> None:
-        """Subscribe, in place of what the key had before. A bad expression changes nothing."""
+        """Subscribe `key` to an expression, replacing its earlier one. An invalid expression raises
+        an error and changes nothing."""
         patterns = parse(expression, prefixes)
         if key not in self._patterns and len(self._patterns) >= self._most:
             raise XPathTooLarge("there are too many subscriptions", most=self._most)
@@ -84,12 +87,12 @@ class Subscriptions(Generic[K]):
             self._move(self._next)
 
     def remove(self, key: K) -> None:
-        """Unsubscribe; KeyError if it is not there."""
+        """Remove a subscription; raise KeyError if there is none with this key."""
         patterns = self._patterns.pop(key)
         self._automaton.leave(key, patterns)
         self._removed += 1
-        # What nobody wants any more stays in the automaton until there is more of it than of the
-        # rest. Another one is built then, a little with each change.
+        # Patterns without subscribers stay in the automaton until they outnumber the others. A new
+        # automaton is then built, a little with each change.
         if self._next is None and self._removed > max(16, len(self._patterns)):
             self._next, self._to_move, self._removed = _Automaton(), list(self._patterns), 0
         if self._next is not None:
@@ -106,11 +109,12 @@ class Subscriptions(Generic[K]):
             self._automaton, self._next = following, None
 
     def matcher(self, *, limits: Limits = DEFAULT_LIMITS) -> Matcher:
-        """For one document whose events come one by one; nobody may subscribe meanwhile."""
+        """Return a matcher for one document whose events come one by one; the table must not change
+        meanwhile."""
         return Matcher(self._automaton.document.inner, limits=limits)
 
     def matching(self, events: EventSequence, *, limits: Limits = DEFAULT_LIMITS) -> set[K]:
-        """Who wants this document."""
+        """Return the keys of the subscriptions that match a document."""
         matcher = self.matcher(limits=limits)
         append = matcher.append
         for event in events:
