@@ -1,6 +1,6 @@
-"""RELAX NG in the compact syntax: what a document may look like, as a pattern over its events.
+"""RELAX NG in the compact syntax: the structure of documents, as a pattern over their events.
 
-Start reading at `schema` (text in, schema out). `lexer` and `parser` give the tree of `syntax`,
-`simplify` the few kinds of patterns that are left of it (section 4 of the specification of RELAX
-NG), `restrictions` what they must not do (section 7). `validate` checks event sequences.
+Start reading at `schema`, which reads a schema from text. `lexer` and `parser` build the tree of
+`syntax`, `simplify` reduces it to a few kinds of patterns (section 4 of the RELAX NG
+specification), and `restrictions` checks those (section 7). `validate` checks event sequences.
 """

@@ -1,4 +1,5 @@
-"""Annotations: read past, but only where they may stand and as they must look (section 5)."""
+"""Annotations in schemas: skipped, but only where the compact syntax allows them (compact syntax,
+section 5)."""
 
 from __future__ import annotations
 
@@ -10,10 +11,10 @@ RELAX_NG_NS = "http://relaxng.org/ns/structure/1.0"
 
 
 class AnnotationReader(TokenReader):
-    """Moves over annotations."""
+    """A token reader that skips annotations."""
 
     def skip_annotations(self) -> None:
-        """Documentation and brackets in front of something."""
+        """Skip documentation and bracketed annotations before a pattern, a definition or a name."""
         while self.token.lexeme is Lexeme.DOCUMENTATION:
             self.advance()
         if self.take("["):
@@ -24,7 +25,8 @@ class AnnotationReader(TokenReader):
                 self._element(nested=False)
 
     def skip_following(self, *, allowed: bool = True) -> None:
-        """Annotations behind something."""
+        """Skip annotations after a pattern or a name; raise SchemaError if they are not `allowed`
+        here."""
         while self.at(">>"):
             if not allowed:
                 raise failure("nothing can follow the outermost pattern", self.token.at)
@@ -32,12 +34,12 @@ class AnnotationReader(TokenReader):
             self._element(nested=False)
 
     def skip_elements(self) -> None:
-        """Annotations between the definitions of a grammar."""
+        """Skip annotation elements between the definitions of a grammar."""
         while self.at_element():
             self._element(nested=False)
 
     def at_element(self) -> bool:
-        """Whether an annotation that stands by itself comes next."""
+        """Return whether an annotation element comes next."""
         names = (Lexeme.PREFIXED, Lexeme.NAME, Lexeme.QUOTED)
         return self.token.lexeme in names and self.peek().text == "["
 

@@ -1,4 +1,5 @@
-"""What stands before the patterns of a file: namespaces and datatype libraries (section 4)."""
+"""The declarations at the start of a schema file: namespaces and datatype libraries (compact
+syntax, section 4)."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from lasthop_xml.xas.names import XMLNS_NS
 
 
 class DeclarationReader(AnnotationReader):
-    """Reads declarations."""
+    """An annotation reader that also reads the declarations of a file."""
 
     def declarations(self) -> None:
         declared: set[str] = set()

@@ -1,8 +1,8 @@
-"""What is left of a pattern once something of a document has been read.
+"""Derivatives of patterns: the pattern that the rest of a document must match after an event.
 
-This is the derivative of a pattern (Brzozowski, for RELAX NG by Clark): no automaton is built in
-advance, and interleaves and recursion need nothing special. Equal patterns are one object, so what
-was computed once is looked up afterwards.
+The method is Brzozowski's, for RELAX NG by Clark: no automaton is built in advance, and interleaves
+and recursion need no special treatment. Equal patterns are one object, so a derivative is computed
+once and looked up afterwards.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ from lasthop_xml.xas.errors import InvalidValue
 from lasthop_xml.xas.names import Name
 
 MOST_REMEMBERED: Final = 20_000
-"""Derivatives by start tags. A document can have names that no schema knows, without end."""
+"""The most derivatives by start tags that are cached: documents can have any number of names that
+no schema has."""
 
 
 class Derivatives:
-    """Computes derivatives of one schema's patterns."""
+    """Computes and caches derivatives of one schema's patterns."""
 
     def __init__(self, schema: Schema, most: int) -> None:
         self._schema = schema
@@ -46,20 +47,22 @@ class Derivatives:
         self.forget()
 
     def forget(self) -> None:
-        """Start with nothing but the schema again."""
+        """Forget all derivatives and keep only the schema's own patterns."""
         self._patterns = Patterns(self._most, base=self._schema.patterns)
         self._opened: dict[tuple[Pattern, Name], Pattern] = {}
         self._closed: dict[Pattern, Pattern] = {}
 
     @property
     def is_full(self) -> bool:
-        """Whether it is time to forget, before the next document."""
+        """Return whether so many patterns were made that `forget` should be called before the next
+        document."""
         return 2 * len(self._patterns) > self._most
 
     # A start tag up to its name
 
     def opened(self, pattern: Pattern, name: Name) -> Pattern:
-        """After the name of a start tag: what may be inside, and then follow."""
+        """Return the pattern after the name of a start tag: an `After` with the element's content
+        and what follows it."""
         key = pattern, name
         found = self._opened.get(key)
         if found is None:
@@ -115,7 +118,7 @@ class Derivatives:
                 return NOT_ALLOWED
 
     def _then(self, pattern: Pattern, change: Callable[[Pattern], Pattern]) -> Pattern:
-        """Change what comes after the element."""
+        """Return a pattern with `change` applied to what follows the element."""
         make = self._patterns
         if isinstance(pattern, After):
             return make.after(pattern.inside, change(pattern.then))
@@ -126,7 +129,7 @@ class Derivatives:
     # Attributes
 
     def attribute(self, pattern: Pattern, name: Name, text: str, scope: Namespaces) -> Pattern:
-        """After an attribute."""
+        """Return the pattern that is left after an attribute."""
         make = self._patterns
         match pattern:
             case Attribute():
@@ -158,7 +161,8 @@ class Derivatives:
         return blank or self.text(pattern, text, scope).nullable
 
     def closed(self, pattern: Pattern) -> Pattern:
-        """After the last attribute: those that are still missing will not come any more."""
+        """Return the pattern that is left after the last attribute; attributes that are missing
+        make it NOT_ALLOWED."""
         found = self._closed.get(pattern)
         if found is None:
             found = self._closed[pattern] = self._close(pattern)
@@ -185,7 +189,7 @@ class Derivatives:
     # Texts
 
     def text(self, pattern: Pattern, text: str, scope: Namespaces) -> Pattern:
-        """After a text."""
+        """Return the pattern that is left after a text."""
         make = self._patterns
         match pattern:
             case After():
@@ -229,12 +233,13 @@ class Derivatives:
                 return TEXT if pattern is TEXT else NOT_ALLOWED
 
     def only_text(self, pattern: Pattern, text: str, scope: Namespaces) -> Pattern:
-        """After the whole content of an element without elements; blanks may be no text at all."""
+        """Return the pattern that is left after the text of an element without child elements; a
+        text of white space may also count as no text."""
         left = self.text(pattern, text, scope)
         return self._patterns.choice((pattern, left)) if is_blank(text) else left
 
     def ended(self, pattern: Pattern) -> Pattern:
-        """After an end tag."""
+        """Return the pattern that is left after an end tag."""
         if isinstance(pattern, Choice):
             return self._patterns.choice([self.ended(part) for part in pattern.parts])
         if isinstance(pattern, After) and pattern.inside.nullable:

@@ -1,8 +1,8 @@
-"""What can be wrong with a schema, and with a document by its schema.
+"""The errors of schemas, and of documents that do not match their schema.
 
 Malformed
 ├── SchemaError       the text is no schema, or one that RELAX NG forbids
-└── NotValid          a document is not what its schema asks for
+└── NotValid          a document does not match its schema
 TooLarge
 └── SchemaTooLarge    a size, a depth or a count is above its limit
 """
@@ -13,21 +13,23 @@ from lasthop_xml.errors import Malformed, TooLarge
 
 
 class SchemaError(Malformed):
-    """Not RELAX NG. `line` and `column` count from 1; `source` is the file if it is not the first.
+    """The text is not a RELAX NG schema. `line` and `column` count from 1; `source` is the file if
+    it is not the first.
 
-    What was found or which name is meant is in further fields.
+    Other fields give what was found and the name that the error is about.
     """
 
     code = "schema"
 
 
 class NotValid(Malformed):
-    """The event at `index` of a sequence, or its end, is not what the schema allows there."""
+    """A document does not match its schema at the event with the index `index`, or at its end."""
 
     code = "not_valid"
 
 
 class SchemaTooLarge(TooLarge):
-    """A schema, or what a document makes of it, is larger than we accept."""
+    """A schema, or the set of patterns that a document leads to, is larger than its limits
+    allow."""
 
     code = "schema_too_large"

@@ -1,4 +1,4 @@
-"""The files of a schema: where their text comes from, and what keeps them finite."""
+"""The files of a schema: how their text is loaded, and the limits on their number and nesting."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from lasthop_xml.relaxng.limits import SchemaLimits
 
 
 class File(NamedTuple):
-    """A file of a schema; `source` names it, however it was referred to."""
+    """The text of one schema file; `source` identifies the file, however it was referred to."""
 
     source: str
     text: str
 
 
 Loader: TypeAlias = Callable[[str, str], File]
-"""Finds what a reference in a file (second argument) means. LookupError or OSError if it cannot."""
+"""A function that loads a file, given the reference to it and the file that contains the reference.
+It raises LookupError or OSError if there is no such file."""
 
 
 def no_files(href: str, source: str) -> File:
-    """The loader of schemas that have to be in one piece."""
+    """Refuse to load a file: the loader for schemas that must be in one file."""
     raise LookupError("schemas in several files are not read here")
 
 
 class Files:
-    """What the parsers of all files of a schema share."""
+    """The loader, the limits and the nesting that the parsers of all files of a schema share."""
 
     def __init__(self, loader: Loader, limits: SchemaLimits) -> None:
         self.limits = limits
@@ -38,7 +39,7 @@ class Files:
         self._depth = 0
 
     def load(self, href: str, at: Position) -> File:
-        """The file that a reference at this place means."""
+        """Load the file that a reference at this place names."""
         if "#" in href:
             raise failure("a reference to a file has a fragment", at, href=href[:80])
         self._read += 1
@@ -49,13 +50,14 @@ class Files:
         except (LookupError, OSError) as error:
             reason = str(error.args[0]) if isinstance(error, LookupError) else str(error)
             raise failure("a file cannot be read", at, href=href[:80], reason=reason) from None
+        # RELAX NG, sections 4.6 and 4.7: a file must not contain itself.
         if file.source in self._open:
             raise failure("a file refers to itself", at, href=href[:80])
         return file
 
     @contextmanager
     def opened(self, file: File) -> Iterator[None]:
-        """While a file is being parsed."""
+        """Count a file as open while it is being parsed."""
         if len(file.text) > self.limits.size:
             raise SchemaTooLarge("a schema is too large", most=self.limits.size)
         self._open.append(file.source)
@@ -64,7 +66,7 @@ class Files:
 
     @contextmanager
     def deeper(self, at: Position) -> Iterator[None]:
-        """Inside one more pair of brackets, in whatever file."""
+        """Count one more level of nesting, across all files of the schema."""
         self._depth += 1
         if self._depth > self.limits.depth:
             raise SchemaTooLarge(

@@ -1,4 +1,4 @@
-"""The definitions of a grammar, once included files and what overrides them are in place."""
+"""The definitions of a grammar, with included files and their overrides resolved."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lasthop_xml.relaxng.syntax import (
 
 
 class Definition:
-    """All definitions of one name."""
+    """All definitions of one name in a grammar, which together make one pattern."""
 
     __slots__ = ("combine", "open", "parts", "pattern", "scope", "whole")
 
@@ -27,13 +27,13 @@ class Definition:
         self.parts: list[PatternNode] = []
         self.combine: Connector | None = None
         self.whole = False
-        """Whether one of the parts has no connector: a second one would contradict it."""
+        """Whether one of the definitions has no connector, as only one of them may."""
         self.pattern: Pattern | None = None
         self.open = False
-        """While the pattern is being made."""
+        """Whether the pattern is being made: a reference to it now is a reference to itself."""
 
     def add(self, node: DefineNode) -> None:
-        """One more part (section 4.17)."""
+        """Add one more definition of the name (RELAX NG, section 4.17)."""
         label = node.name or "start"
         if node.combine is None:
             if self.whole:
@@ -47,7 +47,7 @@ class Definition:
 
 
 class Scope:
-    """What names mean inside a grammar."""
+    """The names that are defined in one grammar, and the grammar around it."""
 
     __slots__ = ("definitions", "parent")
 
@@ -61,7 +61,8 @@ class Scope:
 
 
 def _flat(content: Iterable[Component]) -> Iterator[DefineNode]:
-    """All definitions, those of included files with their overrides (section 4.7)."""
+    """Yield all definitions, those of included files with their overrides (RELAX NG, sections 4.7
+    and 4.11)."""
     for component in content:
         match component:
             case DefineNode():

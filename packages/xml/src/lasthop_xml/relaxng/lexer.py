@@ -40,7 +40,7 @@ KEYWORDS: Final = frozenset(
 
 
 class Lexeme(StrEnum):
-    """What a token is; every sign and every keyword is its own text."""
+    """The kind of a token; signs and keywords are told apart by their text."""
 
     NAME = "a name"
     KEYWORD = "a keyword"
@@ -54,7 +54,7 @@ class Lexeme(StrEnum):
 
 
 class Position(NamedTuple):
-    """A place in a schema."""
+    """A place in a schema: its file, and a line and a column that count from 1."""
 
     source: str
     line: int
@@ -62,14 +62,14 @@ class Position(NamedTuple):
 
 
 class Token(NamedTuple):
-    """A token; `text` is without quotes and escapes."""
+    """A token of a schema; `text` is without quotation marks and escapes."""
 
     lexeme: Lexeme
     text: str
     at: Position
 
 
-_ESCAPED_NEWLINE = "\0"  # cannot be there otherwise: XML does not have it
+_ESCAPED_NEWLINE = "\0"  # a character that XML does not have
 _ESCAPE = re.compile(r"\\x+\{([0-9A-Fa-f]+)\}")
 _ILLEGAL = re.compile(f"[{ILLEGAL}]")
 _TOKEN = re.compile(
@@ -97,14 +97,15 @@ _LEXEMES: Final = {
 
 
 class _Places:
-    """From an offset in the replaced text to a position in the text as written."""
+    """The mapping from offsets in the text with escapes replaced to positions in the text as
+    written."""
 
     def __init__(self, text: str, source: str) -> None:
         self._source = source
         self._lines = [0]
         self._lines += [found.end() for found in re.finditer("\n", text)]
-        self._replaced = [0]  # where an escape was replaced,
-        self._written = [0]  # and what stands behind it in the text as written
+        self._replaced = [0]  # offsets after replaced escapes,
+        self._written = [0]  # and the same places in the text as written
 
     def escaped(self, replaced: int, written: int) -> None:
         self._replaced.append(replaced)
@@ -120,7 +121,7 @@ class _Places:
 
 
 def tokens(text: str, source: str = "") -> list[Token]:
-    """All tokens of a schema; the last one is its end."""
+    """Return all tokens of a schema; the last one is its end."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     places = _Places(text, source)
     illegal = _ILLEGAL.search(text)
@@ -177,6 +178,6 @@ def _complaint(text: str, pos: int) -> str:
 
 
 def failure(detail: str, at: Position, **fields: object) -> SchemaError:
-    """The error to raise for what stands there."""
+    """Return the SchemaError to raise for an error at this place."""
     source = {"source": at.source} if at.source else {}
     return SchemaError(detail, **source, line=at.line, column=at.column, **fields)

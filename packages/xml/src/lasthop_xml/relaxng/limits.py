@@ -1,4 +1,5 @@
-"""How much of a schema we accept. Schemas are configuration, but may come from a partner's site."""
+"""Limits on the schemas that are accepted: schemas are configuration, but may come from a partner's
+site."""
 
 from __future__ import annotations
 
@@ -6,19 +7,20 @@ from typing import NamedTuple
 
 
 class SchemaLimits(NamedTuple):
-    """The defaults take the largest published schemas with room to spare."""
+    """The size of schema that is accepted. The defaults are enough for the largest published
+    schemas."""
 
     size: int = 2**20
-    """Characters of one file; the schema of DocBook has 250 kB."""
+    """The most characters of one file; the schema of DocBook has 250 kB."""
     files: int = 100
-    """That one schema includes, however often."""
+    """The most files of one schema; a file counts each time that it is included."""
     depth: int = 100
-    """Brackets inside brackets, and definitions that refer to definitions. Keeps recursion off the
-    end of the stack; people nest less than twenty."""
+    """The most levels of brackets, and of definitions that refer to definitions; keeps recursion
+    within the stack. People nest less than twenty."""
     patterns: int = 100_000
-    """Of the simple form, all definitions written out at each use."""
+    """The most patterns of the simple form, in which definitions are written out at each use."""
     derived: int = 50_000
-    """Patterns that the validator makes on the way. Documents lead to a few per element of the
+    """The most patterns that a validator derives. Documents lead to a few per element of the
     schema, unless the schema is built to explode."""
 
 

@@ -1,4 +1,5 @@
-"""Sets of names (section 2 of RELAX NG): what an element or an attribute may be called."""
+"""Name classes (RELAX NG, section 2): the sets of names that an element or an attribute may
+have."""
 
 from __future__ import annotations
 
@@ -8,14 +9,14 @@ from typing import Final, TypeAlias
 
 from lasthop_xml.xas.names import Name
 
-# No document has these, so they stand for "some namespace" and "some name" that nobody mentions.
+# No document has these, so they stand for any namespace and any name that no class mentions.
 _OTHER_NS: Final = "\0"
 _OTHER_LOCAL: Final = "\0"
 
 
 @dataclass(frozen=True, slots=True)
 class OneName:
-    """Exactly one name."""
+    """The name class of exactly one name."""
 
     name: Name
 
@@ -25,7 +26,7 @@ class OneName:
 
 @dataclass(frozen=True, slots=True)
 class AnyInNamespace:
-    """All names of a namespace but some."""
+    """The name class of all names in a namespace except some."""
 
     ns: str
     exclude: NameClass | None = None
@@ -36,7 +37,7 @@ class AnyInNamespace:
 
 @dataclass(frozen=True, slots=True)
 class AnyName:
-    """All names but some."""
+    """The name class of all names except some."""
 
     exclude: NameClass | None = None
 
@@ -46,7 +47,7 @@ class AnyName:
 
 @dataclass(frozen=True, slots=True)
 class NameChoice:
-    """Names of any of several sets."""
+    """The union of several name classes."""
 
     parts: tuple[NameClass, ...]
 
@@ -58,7 +59,7 @@ NameClass: TypeAlias = OneName | AnyInNamespace | AnyName | NameChoice
 
 
 def names_of(names: NameClass) -> Iterator[Name]:
-    """The names that a set lists one by one."""
+    """Yield the names that a name class lists one by one."""
     match names:
         case OneName(name):
             yield name
@@ -70,7 +71,7 @@ def names_of(names: NameClass) -> Iterator[Name]:
 
 
 def is_finite(names: NameClass) -> bool:
-    """Whether all names of a set are listed one by one."""
+    """Return whether a name class lists all of its names one by one."""
     match names:
         case OneName():
             return True
@@ -81,10 +82,10 @@ def is_finite(names: NameClass) -> bool:
 
 
 def overlap(one: NameClass, other: NameClass) -> bool:
-    """Whether two sets have a name in common (section 7.3).
+    """Return whether two name classes have a name in common (RELAX NG, section 7.3).
 
-    Names behave alike unless a set mentions them or their namespace, so it is enough to try what is
-    mentioned, and one name of each kind that is not.
+    Names behave alike unless a class mentions them or their namespace, so it is enough to try the
+    names that are mentioned, and one of each kind that is not.
     """
     tried = {*_samples(one), *_samples(other)}
     return any(one.contains(name) and other.contains(name) for name in tried)

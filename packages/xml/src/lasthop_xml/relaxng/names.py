@@ -1,4 +1,4 @@
-"""Name classes: what stands behind `element` and `attribute`."""
+"""The parser of name classes, which follow `element` and `attribute` in a schema."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from lasthop_xml.xas.names import XMLNS_NS, Name
 
 
 class _Where(Flag):
-    """What names are read for, and what they are exceptions of."""
+    """Whether names are read for an element or an attribute, and whether as exceptions of a larger
+    class."""
 
     ELEMENT = 0
     ATTRIBUTE = auto()
@@ -20,7 +21,7 @@ class _Where(Flag):
 
 
 class NameClassReader(DeclarationReader):
-    """Parses name classes."""
+    """A declaration reader that also parses name classes."""
 
     def element_names(self) -> NameClass:
         return self._names(_Where.ELEMENT)
@@ -29,7 +30,7 @@ class NameClassReader(DeclarationReader):
         return self._names(_Where.ATTRIBUTE)
 
     def _names(self, where: _Where) -> NameClass:
-        """Alternatives; one with exceptions has to stand alone."""
+        """Read alternative name classes; one with exceptions has to stand alone."""
         first, alone = self._basic(where, with_except=True)
         if alone or not self.at("|"):
             return first
@@ -83,6 +84,7 @@ class NameClassReader(DeclarationReader):
         return OneName(name)
 
     def _check(self, name: Name, where: _Where, token: Token) -> None:
-        """Section 4.16: declarations of namespaces are no attributes."""
+        """Refuse an attribute named xmlns: a namespace declaration is not an attribute (RELAX NG,
+        section 4.16)."""
         if where & _Where.ATTRIBUTE and (name.ns == XMLNS_NS or name == ("", "xmlns")):
             raise failure("xmlns is no attribute", token.at)

@@ -1,4 +1,4 @@
-"""Tokens to the tree of a schema: the grammar of the compact syntax (appendix A), top down."""
+"""From tokens to the tree of a schema: the grammar of the compact syntax (appendix A), top down."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ _BEGINS_COMPONENT = frozenset({"start", "include", "div"})
 
 
 def parse_file(file: File, files: Files, inherited: str = "") -> PatternNode:
-    """The pattern that a file is; definitions by themselves are a grammar."""
+    """Parse a file and return its pattern; a file of definitions is a grammar."""
     with files.opened(file):
         return PatternReader(file, files, inherited).whole()
 
 
 class PatternReader(NameClassReader):
-    """Parses the patterns of one file."""
+    """A parser of one schema file: declarations, then a pattern or the definitions of a grammar."""
 
     def whole(self) -> PatternNode:
-        """Everything."""
+        """Parse the whole file and return its pattern."""
         self.declarations()
         mark = self.mark()
         self.skip_annotations()
@@ -71,7 +71,7 @@ class PatternReader(NameClassReader):
     # Patterns
 
     def _pattern(self, *, outermost: bool = False) -> PatternNode:
-        """Patterns of one level; the connector between them has to be the same throughout."""
+        """Read the patterns of one level, which must all be joined by the same connector."""
         at = self.token.at
         with self.files.deeper(at):
             first, alone = self._particle(outermost=outermost)
@@ -103,7 +103,7 @@ class PatternReader(NameClassReader):
         raise failure("a datatype with exceptions needs parentheses here", self.token.at)
 
     def _particle(self, *, outermost: bool) -> tuple[PatternNode, bool]:
-        """A pattern that may be repeated, and whether it has to stand alone."""
+        """Return a pattern that may be repeated, and whether it has to stand alone."""
         at = self.token.at
         self.skip_annotations()
         found, alone = self._primary(outermost=outermost)

@@ -1,8 +1,8 @@
-"""The simple form of a schema: what is left of it after section 4 of RELAX NG.
+"""The simple form of a schema: the patterns that are left after section 4 of RELAX NG.
 
-Patterns are made by a `Patterns` only, which makes equal ones once: `is` compares them, and a loop
-that meets the same pattern again can look up what it found before. Choices, groups and interleaves
-have any number of parts. `After` is never part of a schema; the validator needs it.
+Patterns are made only by a `Patterns`, which makes equal ones once: `is` compares them, and a loop
+that meets the same pattern again can look up its earlier result. Choices, groups and interleaves
+have any number of parts. `After` is never part of a schema; only the validator uses it.
 """
 
 from __future__ import annotations
@@ -16,34 +16,34 @@ from lasthop_xml.relaxng.nameclass import NameClass
 
 
 class Pattern:
-    """A set of sequences of attributes, elements and texts."""
+    """A pattern: a set of sequences of attributes, elements and texts."""
 
     __slots__ = ("nullable",)
 
     nullable: bool
-    """Whether nothing at all is in the set."""
+    """Whether the set contains the empty sequence."""
 
 
 class Empty(Pattern):
-    """Nothing."""
+    """The pattern of the empty sequence alone."""
 
     __slots__ = ()
 
 
 class NotAllowed(Pattern):
-    """No sequence, not even an empty one."""
+    """The pattern of no sequence, not even the empty one."""
 
     __slots__ = ()
 
 
 class Text(Pattern):
-    """Any text, also none."""
+    """The pattern of any text, including none."""
 
     __slots__ = ()
 
 
 class Data(Pattern):
-    """A text that is a value of a type, but not one of the exceptions."""
+    """The pattern of a text that is a value of a datatype, but not one of the exceptions."""
 
     __slots__ = ("exclude", "type")
 
@@ -54,9 +54,9 @@ class Data(Pattern):
 
 
 class Value(Pattern):
-    """A text that means the same as this one, to the type.
+    """The pattern of a text that has the same meaning as `text` in its datatype.
 
-    `text` is as written in the schema; `namespaces` is what prefixes in it stand for.
+    `text` is as written in the schema; `namespaces` are those of the prefixes in it.
     """
 
     __slots__ = ("namespaces", "text", "type", "value")
@@ -70,7 +70,7 @@ class Value(Pattern):
 
 
 class ListOf(Pattern):
-    """A text whose words, each by itself, are a sequence of the content."""
+    """The pattern of a text whose words, one by one, match the content."""
 
     __slots__ = ("content",)
 
@@ -80,7 +80,7 @@ class ListOf(Pattern):
 
 
 class Attribute(Pattern):
-    """One attribute."""
+    """The pattern of one attribute whose value matches the content."""
 
     __slots__ = ("content", "names")
 
@@ -91,7 +91,8 @@ class Attribute(Pattern):
 
 
 class Element(Pattern):
-    """One element. Every element of a schema is an object of its own; it may contain itself."""
+    """The pattern of one element. Every element of a schema is a separate object; it may contain
+    itself."""
 
     __slots__ = ("content", "names")
 
@@ -102,7 +103,7 @@ class Element(Pattern):
 
 
 class OneOrMore(Pattern):
-    """Sequences of the content, one behind the other."""
+    """The pattern of one or more sequences of the content in a row."""
 
     __slots__ = ("content",)
 
@@ -112,7 +113,7 @@ class OneOrMore(Pattern):
 
 
 class Choice(Pattern):
-    """A sequence of any part. `Empty` is the first part if it is one."""
+    """The pattern of a sequence of any one part. If one part is `Empty`, it is the first."""
 
     __slots__ = ("parts",)
 
@@ -122,7 +123,7 @@ class Choice(Pattern):
 
 
 class Group(Pattern):
-    """A sequence of each part, one behind the other; the order of attributes does not matter."""
+    """The pattern of a sequence of each part in turn; the order of attributes does not matter."""
 
     __slots__ = ("parts",)
 
@@ -132,7 +133,7 @@ class Group(Pattern):
 
 
 class Interleave(Pattern):
-    """A sequence of each part, shuffled into one another."""
+    """The pattern of a sequence of each part, interleaved in any way."""
 
     __slots__ = ("parts",)
 
@@ -142,7 +143,7 @@ class Interleave(Pattern):
 
 
 class After(Pattern):
-    """What is still missing inside an element, and what may come after its end."""
+    """The pattern of the rest of an open element, followed by what may come after its end."""
 
     __slots__ = ("inside", "then")
 
@@ -163,7 +164,7 @@ TEXT = _constant(Text(), nullable=True)
 
 
 def reached(pattern: Pattern) -> Iterator[Pattern]:
-    """A pattern and all of its parts that belong to the same element, each of them once."""
+    """Yield a pattern and all of its parts that belong to the same element, each once."""
     waiting = [pattern]
     seen = set(waiting)
     while waiting:
@@ -180,7 +181,7 @@ def reached(pattern: Pattern) -> Iterator[Pattern]:
 
 
 class Patterns:
-    """Makes patterns, each of them once, and as simple as sections 4.20 and 4.21 ask for."""
+    """Makes patterns, each once and as simple as sections 4.20 and 4.21 of RELAX NG ask for."""
 
     def __init__(
         self, most: int = DEFAULT_LIMITS.patterns, *, base: Patterns | None = None
@@ -229,7 +230,7 @@ class Patterns:
         return self._once((Attribute, names, content), Attribute(names, content))
 
     def element(self, names: NameClass) -> Element:
-        """An element whose content is still to be filled in."""
+        """Return a new element whose content is filled in later."""
         made = Element(names, NOT_ALLOWED)
         self._once((Element, id(made)), made)
         return made
@@ -275,7 +276,7 @@ class Patterns:
                 flat += part.parts
             else:
                 flat.append(part)
-        # Definitions that use one another twice are short, but double at each step.
+        # Definitions that use one another twice are short, but their size doubles at each step.
         if len(flat) > self._most:
             raise SchemaTooLarge("a schema has too many patterns", most=self._most)
         return flat

@@ -1,4 +1,5 @@
-"""Moving along the tokens of a file, and the namespaces that its declarations gave prefixes to."""
+"""A cursor over the tokens of a file, and the namespaces that the file's declarations give to
+prefixes."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from lasthop_xml.xas.names import XML_NS, XMLNS_NS, Name
 
 
 class TokenReader:
-    """A cursor over the tokens of one file."""
+    """A cursor over the tokens of one schema file."""
 
     def __init__(self, file: File, files: Files, inherited: str) -> None:
         self.files = files
@@ -23,11 +24,11 @@ class TokenReader:
 
     @property
     def token(self) -> Token:
-        """What comes next."""
+        """Return the next token without moving."""
         return self._tokens[self._index]
 
     def peek(self, ahead: int = 1) -> Token:
-        """What comes behind that."""
+        """Return the token `ahead` after the next one."""
         return self._tokens[min(self._index + ahead, len(self._tokens) - 1)]
 
     def advance(self) -> Token:
@@ -36,18 +37,18 @@ class TokenReader:
         return token
 
     def mark(self) -> int:
-        """A place to come back to with `back`."""
+        """Return the cursor's place, for `back`."""
         return self._index
 
     def back(self, mark: int) -> None:
         self._index = mark
 
     def at(self, text: str) -> bool:
-        """Whether this sign or keyword comes next."""
+        """Return whether this sign or keyword comes next."""
         return self.token.text == text and self.token.lexeme in (Lexeme.SIGN, Lexeme.KEYWORD)
 
     def take(self, text: str) -> bool:
-        """Move over a sign or a keyword if it comes next."""
+        """Move past a sign or a keyword if it comes next; return whether it did."""
         if not self.at(text):
             return False
         self.advance()
@@ -64,7 +65,7 @@ class TokenReader:
         return failure("something else was expected", token.at, expected=expected, found=found)
 
     def literal(self, what: str) -> str:
-        """Literals joined by tildes."""
+        """Read a literal, whose parts may be joined by tildes."""
         pieces = []
         while True:
             if self.token.lexeme is not Lexeme.LITERAL:
@@ -74,19 +75,19 @@ class TokenReader:
                 return "".join(pieces)
 
     def identifier(self, what: str) -> str:
-        """A name that is no keyword, or one with a backslash."""
+        """Read a name that is not a keyword, or any name after a backslash."""
         if self.token.lexeme not in (Lexeme.NAME, Lexeme.QUOTED):
             raise self.unexpected(what)
         return self.advance().text
 
     def unprefixed(self, what: str) -> str:
-        """Any name without a prefix: a keyword, too."""
+        """Read any name without a prefix; keywords are allowed."""
         if self.token.lexeme not in (Lexeme.NAME, Lexeme.QUOTED, Lexeme.KEYWORD):
             raise self.unexpected(what)
         return self.advance().text
 
     def prefixed(self) -> Name:
-        """A name with a prefix, resolved."""
+        """Read a name with a prefix, and return it resolved."""
         token = self.advance()
         prefix, _, local = token.text.partition(":")
         return Name(self.namespace(prefix, token), local)
@@ -99,11 +100,11 @@ class TokenReader:
 
     @property
     def default_namespace(self) -> str:
-        """Of element names without a prefix."""
+        """Return the namespace of element names without a prefix."""
         return self.inherited if self.default is None else self.default
 
     def declare(self, prefix: str, ns: str, token: Token) -> None:
-        """Let a prefix stand for a namespace."""
+        """Declare a prefix for a namespace."""
         if prefix == "xmlns" or ns == XMLNS_NS:
             raise failure("xmlns cannot be declared", token.at)
         if (prefix == "xml") != (ns == XML_NS):

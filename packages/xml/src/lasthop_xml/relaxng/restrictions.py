@@ -1,4 +1,4 @@
-"""What the simple form of a schema must not do (section 7 of RELAX NG)."""
+"""The restrictions on the simple form of a schema (RELAX NG, section 7)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from lasthop_xml.relaxng.patterns import (
 
 
 class _Inside(Flag):
-    """What a pattern is inside of, as far as it matters (section 7.1)."""
+    """The kinds of patterns around a pattern, as far as they restrict it (RELAX NG, section
+    7.1)."""
 
     NOTHING = 0
     START = auto()
@@ -77,7 +78,8 @@ _CALLED: Mapping[type[Pattern], str] = {
 
 
 class ContentType(IntEnum):
-    """What an element's content is (section 7.2); a group has the greater of its parts'."""
+    """The kind of an element's content (RELAX NG, section 7.2); a group has the greatest of its
+    parts."""
 
     EMPTY = 1
     COMPLEX = 2
@@ -85,17 +87,18 @@ class ContentType(IntEnum):
 
 
 class Restrictions:
-    """Checks a start pattern and all elements that can be reached from it."""
+    """Checks the start pattern of a schema and all elements that can be reached from it."""
 
     def __init__(self, positions: Mapping[Pattern, Position]) -> None:
         self._positions = positions
-        self._element: Position | None = None  # the one that is being looked into
-        # A definition that is used often is one pattern, and looked at once.
+        self._element: Position | None = None  # of the element that is being checked
+        # A definition that is used several times is one pattern, and checked once.
         self._types: dict[Pattern, ContentType] = {}
         self._apart_already: set[tuple[Pattern, bool]] = set()
 
     def check(self, start: Pattern, at: Position) -> list[Element]:
-        """All elements, in the order in which they are reached; raises what is wrong with one."""
+        """Return all elements in the order in which they are reached; raise SchemaError for the
+        first that breaks a restriction."""
         self._element = at
         self._paths(start, _Inside.START, set())
         found = dict.fromkeys(_elements(start))
@@ -148,7 +151,8 @@ class Restrictions:
                 pass
 
     def _content_type(self, pattern: Pattern) -> ContentType:
-        """Section 7.2: a datatype describes all of an element's text, so nothing goes with it."""
+        """Return the kind of content of a pattern; refuse a datatype that is not an element's only
+        content (RELAX NG, section 7.2)."""
         found = self._types.get(pattern)
         if found is None:
             found = self._types[pattern] = self._new_content_type(pattern)
@@ -181,7 +185,7 @@ class Restrictions:
         return max(types, default=ContentType.EMPTY)
 
     def _attributes(self, pattern: Pattern, *, repeated: bool) -> None:
-        """Sections 7.3 and 7.4."""
+        """Refuse attributes and interleaves that are ambiguous (RELAX NG, sections 7.3 and 7.4)."""
         if (pattern, repeated) in self._apart_already:
             return
         self._apart_already.add((pattern, repeated))

@@ -1,4 +1,4 @@
-"""A schema: text in, patterns out."""
+"""Schemas: read from text in the compact syntax, and kept as patterns."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from lasthop_xml.relaxng.simplify import Simplifier
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """What documents may look like, in the simple form of RELAX NG."""
+    """A schema in the simple form of RELAX NG, against which documents are checked."""
 
     start: Pattern
-    """What the root may be: an element, or a choice of elements."""
+    """The pattern of the root: an element, or a choice of elements."""
     elements: tuple[Element, ...]
     """All elements that a document can have, in the order in which the schema leads to them. An
-    element's position here identifies it to everyone who has the same schema."""
+    element's index identifies it at every peer that has the same schema."""
     patterns: Patterns
-    """Who made them."""
+    """The factory that made the schema's patterns, for deriving others from them."""
     prefixes: Mapping[str, str]
-    """The prefixes that the schema declares, which documents tend to use as well. "" is that of the
+    """The prefixes that the schema declares, which documents tend to use as well; "" has the
     default namespace."""
 
 
@@ -37,7 +37,7 @@ def read_schema(
     loader: Loader = no_files,
     limits: SchemaLimits = DEFAULT_LIMITS,
 ) -> Schema:
-    """The schema that a text in compact syntax describes; SchemaError says what is wrong with it.
+    """Return the schema that a text in compact syntax describes; raise SchemaError if it has an error.
 
     >>> schema = read_schema("element note { attribute to { text }, text }")
     >>> len(schema.elements)
@@ -57,7 +57,8 @@ def read_schema(
 
 
 def decoded(data: bytes) -> str:
-    """The text of a file: UTF-8, or UTF-16 if it starts with a mark that says so (section 3)."""
+    """Return the text of a schema file: UTF-16 if it starts with a byte order mark that says so,
+    else UTF-8 (compact syntax, section 3)."""
     encoding = "utf-16" if data[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8"
     try:
         return data.decode(encoding)

@@ -1,7 +1,9 @@
-"""A tree to its simple form (section 4): definitions at their uses, few kinds of patterns.
+"""From the tree of a schema to its simple form (RELAX NG, section 4): definitions at their uses,
+few kinds of patterns.
 
-Annotations, name spaces, includes and external files are gone when we start. An element's content
-waits for its turn, so that an element may contain itself; nothing else may.
+The parser has already dealt with annotations, namespaces, includes and external files. The content
+of an element is made after everything around it, so that an element may contain itself, as nothing
+else may.
 """
 
 from __future__ import annotations
@@ -38,23 +40,23 @@ from lasthop_xml.xas.errors import InvalidValue, UnknownType
 
 
 class Simplifier:
-    """Works on one schema."""
+    """Builds the simple form of one schema."""
 
     def __init__(self, patterns: Patterns, limits: SchemaLimits) -> None:
         self.positions: dict[Pattern, Position] = {}
-        """Where elements and attributes were written first."""
+        """The place where each element or attribute was written first."""
         self._patterns = patterns
         self._limits = limits
         self._depth = 0
-        self._unused = False  # only what no document can reach is left
+        self._unused = False  # the definitions left are used by no document
         self._waiting: deque[tuple[Element, PatternNode, Scope | None]] = deque()
         self._scopes: list[Scope] = []
 
     def whole(self, tree: PatternNode) -> Pattern:
-        """The pattern of a document's root."""
+        """Return the pattern of a document's root."""
         start = self._pattern(tree, None)
         self._fill()
-        # What is not used has no effect, but must not refer to what is not there.
+        # Unused definitions have no effect, but must not refer to missing ones.
         self._unused = True
         for scope in self._scopes:
             for definition in scope.definitions.values():
@@ -98,6 +100,7 @@ class Simplifier:
                 return self._repeated(repeat, self._pattern(content, scope))
             case ListNode(_, content):
                 return patterns.list_of(self._pattern(content, scope))
+            # RELAX NG, section 4.13.
             case MixedNode(_, content):
                 return patterns.interleave((self._pattern(content, scope), TEXT))
             case RefNode():
@@ -127,6 +130,7 @@ class Simplifier:
                 return self._patterns.interleave(parts)
 
     def _repeated(self, repeat: Repeat, content: Pattern) -> Pattern:
+        # RELAX NG, sections 4.14 and 4.15.
         if repeat is not Repeat.OPTIONAL:
             content = self._patterns.one_or_more(content)
         return content if repeat is Repeat.ONE_OR_MORE else self._patterns.choice((EMPTY, content))
@@ -138,7 +142,7 @@ class Simplifier:
         if definition is None:
             raise failure("no definition has this name", node.at, name=node.name)
         if definition.open and self._unused:
-            return NOT_ALLOWED  # section 4.19 has taken it away by now
+            return NOT_ALLOWED  # section 4.19 removes unused definitions
         if definition.open:
             raise failure(
                 "a definition refers to itself outside of elements", node.at, name=node.name

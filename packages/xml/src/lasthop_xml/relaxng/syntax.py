@@ -1,4 +1,4 @@
-"""The tree of a schema as it was written: what `parser` makes and `simplify` takes apart.
+"""The tree of a schema as it was written, made by `parser` and reduced by `simplify`.
 
 Prefixes are resolved already, other files are in place of the references to them, and annotations
 are left out, since nothing depends on them.
@@ -16,7 +16,7 @@ from lasthop_xml.relaxng.nameclass import NameClass
 
 
 class Repeat(Enum):
-    """How often a pattern may stand in a row."""
+    """How often a pattern may occur in a row; the values are the signs written after it."""
 
     OPTIONAL = "?"
     ZERO_OR_MORE = "*"
@@ -24,7 +24,8 @@ class Repeat(Enum):
 
 
 class Connector(Enum):
-    """How patterns are put together, and how definitions of one name are."""
+    """How patterns, or several definitions of one name, are combined; the values are the signs
+    between them."""
 
     GROUP = ","
     CHOICE = "|"
@@ -33,7 +34,7 @@ class Connector(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Anything that stands somewhere."""
+    """A node of the tree, with its place in the schema."""
 
     at: Position
 
@@ -52,7 +53,7 @@ class AttributeNode(Node):
 
 @dataclass(frozen=True, slots=True)
 class ConnectedNode(Node):
-    """Two or more patterns with commas, bars or ampersands between them."""
+    """Two or more patterns joined by commas, bars or ampersands."""
 
     connector: Connector
     parts: tuple[PatternNode, ...]
@@ -76,7 +77,7 @@ class MixedNode(Node):
 
 @dataclass(frozen=True, slots=True)
 class RefNode(Node):
-    """The name of a definition in this grammar, or with `parent` in the one around it."""
+    """A reference to a definition in this grammar, or with `parent` in the grammar around it."""
 
     name: str
     parent: bool
@@ -99,7 +100,8 @@ class NotAllowedNode(Node):
 
 @dataclass(frozen=True, slots=True)
 class ValueNode(Node):
-    """One value; `namespaces` says what prefixes in it stand for, "" being the default."""
+    """A single value of a datatype; `namespaces` has the meaning of prefixes in it, "" being the
+    default."""
 
     library: str
     type: str
@@ -149,7 +151,7 @@ START = ""
 
 @dataclass(frozen=True, slots=True)
 class DefineNode(Node):
-    """One definition of a name. Without a connector it is the only one that is."""
+    """One definition of a name. Only one definition of a name may have no connector."""
 
     name: str
     combine: Connector | None

@@ -1,4 +1,4 @@
-"""Whether a document is what its schema asks for."""
+"""The validator, which checks whether a document matches its schema."""
 
 from __future__ import annotations
 
@@ -24,20 +24,21 @@ from lasthop_xml.xas.types.table import lexical
 
 
 class Validator:
-    """Checks documents, one after the other; what it learns about the schema stays."""
+    """Checks documents against a schema, one after the other; derivatives are kept for the next
+    document."""
 
     def __init__(self, schema: Schema, *, limits: SchemaLimits = DEFAULT_LIMITS) -> None:
         self._schema = schema
         self._derivatives = Derivatives(schema, limits.derived)
 
     def check(self, events: EventSequence) -> None:
-        """NotValid at the first event that the schema does not allow where it stands."""
+        """Raise NotValid at the first event that the schema does not allow."""
         if self._derivatives.is_full:
             self._derivatives.forget()
         _Document(self._schema.start, self._derivatives).check(events)
 
     def allows(self, events: EventSequence) -> bool:
-        """Whether the schema allows a document."""
+        """Return whether the schema allows a document."""
         try:
             self.check(events)
         except NotValid:
@@ -46,7 +47,7 @@ class Validator:
 
 
 class _Document:
-    """The work on one document."""
+    """The validation of one document, with the pattern that is left."""
 
     def __init__(self, start: Pattern, derivatives: Derivatives) -> None:
         self._left = start

@@ -105,4 +105,4 @@ BLOCKS: Final[dict[str, tuple[int, int]]] = {
     name: (int(first, 16), int(last, 16))
     for first, last, name in (line.split() for line in _TABLE.strip().splitlines())
 }
-"""First and last character by name."""
+"""The first and the last code point of each block, by its name."""

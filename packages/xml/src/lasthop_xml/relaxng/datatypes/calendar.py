@@ -1,7 +1,7 @@
-"""Points and lengths of time in XML Schema: all eight forms of a date, and durations.
+"""Times and durations of XML Schema: all eight forms of a date or time, and durations.
 
-Values are compared as XML Schema 1.0 says: a time without a zone is neither before nor after one
-with a zone that is less than fourteen hours away.
+Values are compared as XML Schema 1.0 says (part 2, section 3.2.7.4): a time without a zone is
+neither before nor after a time with a zone that is less than fourteen hours away.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ _DURATION = re.compile(
     r"(?:(?P<s>[0-9]{1,99}(?:\.[0-9]{1,99})?)S)?)?"
 )
 _LENGTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-_LEAP_YEAR = 2000  # stands in for a year that is not said
+_LEAP_YEAR = 2000  # stands in for a missing year, and has 29 February
 _MOST_APART = 14 * 3600
 
 
 class Instant(NamedTuple):
-    """A point in time: seconds on the line of time, and whether a zone was given."""
+    """A point in time: seconds on the time line, and whether a time zone was given."""
 
     seconds: Decimal
     zoned: bool
 
 
 class Length(NamedTuple):
-    """A duration: months have no fixed length in seconds."""
+    """A duration, with its months apart, since months have no fixed length in seconds."""
 
     months: int
     seconds: Decimal
 
 
 def instant(form: str, text: str) -> Instant | None:
-    """The time that a text in one of the FORMS means; None if it is not in that form."""
+    """Return the time that a text in one of the FORMS means; None if it is not in that form."""
     found = FORMS[form].fullmatch(text)
     if found is None:
         return None
@@ -88,14 +88,14 @@ def _days_in(year: int, month: int) -> int:
 
 
 def _days(year: int, month: int, day: int) -> int:
-    """Days since the first of March of year 0, by counting years that end with February."""
+    """Return the days since 1 March of year 0, by counting years that end with February."""
     year -= month < 3
     month = (month - 3) % 12
     return 365 * year + year // 4 - year // 100 + year // 400 + (153 * month + 2) // 5 + day - 1
 
 
 def compare_instants(one: Instant, other: Instant) -> int | None:
-    """Negative, zero or positive; None if neither comes first."""
+    """Return a negative, zero or positive number by which time is first; None if neither is."""
     if one.zoned == other.zoned:
         return (one.seconds > other.seconds) - (one.seconds < other.seconds)
     difference = one.seconds - other.seconds
@@ -103,7 +103,7 @@ def compare_instants(one: Instant, other: Instant) -> int | None:
 
 
 def length(text: str) -> Length | None:
-    """The duration that a text means; None if it means none."""
+    """Return the duration that a text means; None if it is not a duration."""
     found = _DURATION.fullmatch(text)
     if found is None:
         return None
@@ -114,7 +114,8 @@ def length(text: str) -> Length | None:
 
 
 def compare_lengths(one: Length, other: Length) -> int | None:
-    """By adding both to the four dates that XML Schema chose to tell all months apart."""
+    """Compare two durations by adding them to the four dates that XML Schema gives (part 2, section
+    3.2.6.2); None if the results differ."""
     answers = set()
     for year, month in ((1696, 9), (1697, 2), (1903, 3), (1903, 7)):
         ends = [

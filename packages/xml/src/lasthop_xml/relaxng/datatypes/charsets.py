@@ -60,7 +60,7 @@ _PROPERTY: Final = re.compile(r"\{(?P<block>Is)?(?P<name>[a-zA-Z0-9\-]+)\}")
 
 
 class CharSet:
-    """Characters; `in` remembers its answers for those that texts have most."""
+    """A set of characters; `in` caches its answers for the first 256 code points."""
 
     __slots__ = ("_known", "_test")
 
@@ -78,7 +78,7 @@ class CharSet:
 
 
 def any_of(tests: Iterable[Test]) -> CharSet:
-    """The union of some sets."""
+    """Return the union of some sets of characters."""
     kept = tuple(tests)
     return CharSet(lambda char: any(test(char) for test in kept))
 
@@ -121,7 +121,7 @@ _CLASSES: Final[dict[str, Test]] = {
 
 
 class Reader:
-    """Reads the parts of an expression that stand for one character."""
+    """Reads the parts of a regular expression that match one character."""
 
     def __init__(self, source: str) -> None:
         self.pos = 0
@@ -147,13 +147,13 @@ class Reader:
         return True
 
     def wrong(self) -> InvalidValue:
-        """The error for what stands here."""
+        """Return the error to raise for a malformed expression at this place."""
         return InvalidValue(
             "an expression is malformed", expression=self._source[:80], offset=self.pos
         )
 
     def atom(self) -> list[Test]:
-        """A character, an escape or a class, outside of brackets."""
+        """Read a character, an escape or a class outside of brackets, and return its tests."""
         char = self.next()
         if char == "\\":
             return [self._escape()]
@@ -195,7 +195,7 @@ class Reader:
         return test
 
     def _class(self, depth: int) -> Test:
-        """Everything up to the closing bracket; the opening one has been read."""
+        """Read a class up to its closing bracket, after the opening one; return its test."""
         if depth > 20:
             raise self.wrong()
         negative = self.take("^")

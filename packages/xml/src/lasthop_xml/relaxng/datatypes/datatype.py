@@ -1,4 +1,4 @@
-"""What every datatype can do."""
+"""The base class of all datatypes that a schema can use."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Final, TypeAlias
 from lasthop_xml.xas.errors import InvalidValue
 
 XSD_LIBRARY: Final = "http://www.w3.org/2001/XMLSchema-datatypes"
-"""What schemas call the types of XML Schema."""
+"""The URI by which schemas name the datatypes of XML Schema."""
 
 Namespaces: TypeAlias = Mapping[str, str]
-"""What prefixes stand for where a text was written; "" is the default namespace."""
+"""The namespaces of the prefixes where a text was written; "" is the default namespace."""
 
 Params: TypeAlias = tuple[tuple[str, str], ...]
 
 
 class Datatype(ABC):
-    """A set of texts; some of them mean the same."""
+    """A datatype: a set of texts, some of which have the same meaning."""
 
     def __init__(self, library: str, name: str, params: Params = ()) -> None:
         self.library = library
@@ -36,10 +36,11 @@ class Datatype(ABC):
 
     @abstractmethod
     def value(self, text: str, namespaces: Namespaces) -> Hashable:
-        """What a text means: equal for texts that mean the same. InvalidValue if it is none."""
+        """Return the meaning of a text, equal for texts that mean the same; raise InvalidValue if
+        the text is not a value."""
 
     def allows(self, text: str, namespaces: Namespaces) -> bool:
-        """Whether a text is a value."""
+        """Return whether a text is a value of this datatype."""
         try:
             self.value(text, namespaces)
         except InvalidValue:
@@ -47,5 +48,5 @@ class Datatype(ABC):
         return True
 
     def refuse(self, text: str) -> InvalidValue:
-        """The error to raise for a text that is no value."""
+        """Return the error to raise for a text that is not a value of this datatype."""
         return InvalidValue("no such value", type=self.name, value=text[:80])

@@ -1,4 +1,4 @@
-"""Parameters of datatypes: the facets of XML Schema that RELAX NG can give."""
+"""Parameters of datatypes: the facets of XML Schema that RELAX NG can use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from lasthop_xml.relaxng.datatypes.xsd import XsdType
 from lasthop_xml.xas.errors import InvalidValue
 
 Facet: TypeAlias = Callable[[str, Any], bool]
-"""Whether a text (white space in order) and its value are in the restricted set."""
+"""A test whether a text, with its white space normalized, and its value are in the restricted
+set."""
 
 _SIZES: Final[dict[str, Callable[[int, int], bool]]] = {
     "length": lambda size, bound: size == bound,
@@ -30,7 +31,7 @@ _NUMBER: Final = re.compile("[0-9]{1,9}")
 
 
 class Restricted(Datatype):
-    """A type of XML Schema with parameters."""
+    """A datatype of XML Schema that is restricted by parameters."""
 
     def __init__(self, base: Datatype, params: Params, facets: Sequence[Facet]) -> None:
         super().__init__(base.library, base.name, params)
@@ -46,7 +47,8 @@ class Restricted(Datatype):
 
 
 def facet(type_: Datatype, name: str, text: str) -> Facet:
-    """One parameter of a type. InvalidValue if the type does not have it, or not this value."""
+    """Return the test for one parameter; raise InvalidValue if the type does not have it, or not
+    with this value."""
     if isinstance(type_, XsdType):
         if name == "pattern":
             expression = Expression(text)
@@ -83,7 +85,8 @@ def _bound(
 
 
 def _digits(value: Any) -> tuple[int, int]:
-    """All digits of a number that mean something, and those behind the point."""
+    """Return the number of significant digits of a number, and how many of them are after the
+    point."""
     _, digits, exponent = Decimal(value).as_tuple()
     shown = "".join(map(str, digits)).lstrip("0")
     places = -int(exponent)

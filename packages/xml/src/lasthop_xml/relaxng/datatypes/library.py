@@ -1,4 +1,4 @@
-"""All datatypes that a schema can name."""
+"""The lookup of all datatypes that a schema can name."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from lasthop_xml.xas.errors import InvalidValue, UnknownType
 
 
 class _AnyString(Datatype):
-    """All texts, each by itself."""
+    """RELAX NG's own type `string`: all texts, each with its own meaning."""
 
     def value(self, text: str, namespaces: Namespaces) -> Hashable:
         return text
 
 
 class _Token(Datatype):
-    """All texts; how words are separated does not matter."""
+    """RELAX NG's own type `token`: all texts, compared without regard to the amount of white
+    space."""
 
     def value(self, text: str, namespaces: Namespaces) -> Hashable:
         return collapsed(text)
@@ -32,7 +33,8 @@ _BUILT_IN: dict[str, Datatype] = {
 
 
 def find_type(library: str, name: str, params: Sequence[tuple[str, str]] = ()) -> Datatype:
-    """A type, restricted by parameters. UnknownType or InvalidValue if there is no such thing."""
+    """Return a datatype, restricted by parameters; raise UnknownType or InvalidValue if there is
+    none."""
     if library == "":
         found = _BUILT_IN.get(name)
     elif library == XSD_LIBRARY:

@@ -1,7 +1,7 @@
 """The regular expressions of XML Schema (part 2, appendix F).
 
-They are matched by following all ways at once, so that the time is a product of two lengths,
-whatever the expression and the text: a schema may be careless, and a document hostile.
+The matcher follows all alternatives at once, so the time is at most the product of the lengths of
+expression and text: a schema may be careless, and a document hostile.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ from lasthop_xml.relaxng.datatypes.charsets import CharSet, Reader, any_of
 from lasthop_xml.xas.errors import InvalidValue
 
 MOST_STATES: Final = 20_000
-"""Of one expression; repetitions count as often as they ask for."""
+"""The most states of one expression; a repetition counts as often as it asks for."""
 MOST_NESTED: Final = 50
 
 _QUANTITY = re.compile(r"\{(?P<least>[0-9]{1,9})(?P<comma>,(?P<most>[0-9]{1,9})?)?\}")
 
 
 class Expression:
-    """A compiled expression. It has to match all of a text."""
+    """A compiled regular expression, which has to match a whole text."""
 
     def __init__(self, source: str) -> None:
-        # State i moves to `_next[i]` on characters of `_sets[i]`, and for free to `_free[i]`.
+        # State i leads to `_next[i]` on characters of `_sets[i]`, and without a character to
+        # `_free[i]`.
         self._sets: list[CharSet | None] = []
         self._next: list[int] = []
         self._free: list[list[int]] = []
@@ -35,7 +36,7 @@ class Expression:
             raise self._reader.wrong()
 
     def matches(self, text: str) -> bool:
-        """Whether the expression describes all of `text`."""
+        """Return whether the expression matches all of `text`."""
         now = self._closure([self._start])
         for char in text:
             moved = []
@@ -66,7 +67,7 @@ class Expression:
         self._free.append([])
         return len(self._free) - 1
 
-    # Each of these gives the first and the last state of what it has read.
+    # Each of these methods returns the first and the last state of the part that it has read.
 
     def _choice(self) -> tuple[int, int]:
         self._depth += 1
@@ -90,7 +91,7 @@ class Expression:
         return start, end
 
     def _piece(self) -> tuple[int, int]:
-        """An atom as often as it is asked for: it is read again for every copy."""
+        """Read an atom with its quantity; the atom is read again for every copy."""
         at = self._reader.pos
         copy = self._atom()
         least, most = self._quantity()

@@ -1,4 +1,4 @@
-"""White space around and inside of texts."""
+"""White space in texts, as XML Schema normalizes it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ _BLANKS = re.compile("[ \t\n\r]+")
 
 
 def collapsed(text: str) -> str:
-    """Without blanks around it, and with one space where there were more."""
+    """Return a text without white space around it, and with one space for each run inside."""
     return _BLANKS.sub(" ", text).strip(" ")
 
 
 def words(text: str) -> list[str]:
-    """What stands between blanks."""
+    """Return the words of a text, which white space separates."""
     return [word for word in _BLANKS.split(text) if word]
 
 
 def is_blank(text: str) -> bool:
-    """Whether there is nothing but blanks."""
+    """Return whether a text is empty or only white space."""
     return not text.strip(" \t\n\r")

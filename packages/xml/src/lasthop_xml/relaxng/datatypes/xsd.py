@@ -1,4 +1,4 @@
-"""The types of XML Schema (part 2), as sets of texts."""
+"""The datatypes of XML Schema (part 2), as sets of texts."""
 
 from __future__ import annotations
 
@@ -33,11 +33,12 @@ _FLOAT: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[Ee][+-]?[0
 _BASE64: Final = re.compile(r"(?:[A-Za-z0-9+/] ?){0,}(?:= ?){0,2}")
 _SPECIAL: Final = {"INF": float("inf"), "-INF": float("-inf"), "NaN": float("nan")}
 _LONGEST_NUMBER: Final = 4096
-"""Characters. A text is at most as long as a message, but reading digits is quadratic."""
+"""The most characters of a number: a text is at most as long as a message, but reading digits takes
+quadratic time."""
 
 
 class XsdType(Datatype):
-    """A type of XML Schema; what is special about one is handed in."""
+    """A datatype of XML Schema, given by functions for its values, lengths and order."""
 
     def __init__(
         self,
@@ -53,14 +54,14 @@ class XsdType(Datatype):
         self._meaning = meaning
         self._blanks = blanks
         self.size = size
-        """What length facets count; None if the type has no length."""
+        """The function that length facets count with; None if the type has no length."""
         self.compare = compare
-        """Order of two values; None if the type has none."""
+        """The function that orders two values; None if the type has no order."""
         self.digits = digits
-        """Whether facets count digits."""
+        """Whether the type has the facets that count digits."""
 
     def tidy(self, text: str) -> str:
-        """White space as the type sees it."""
+        """Return a text with its white space normalized as the type asks."""
         if self._blanks == "collapse":
             return collapsed(text)
         return re.sub("[\t\n\r]", " ", text) if self._blanks == "replace" else text
@@ -73,7 +74,7 @@ class XsdType(Datatype):
 
 
 class QNameType(XsdType):
-    """A name with a prefix; it means what the prefix stands for."""
+    """The datatype xsd:QName, whose value depends on the namespaces of prefixes."""
 
     def value(self, text: str, namespaces: Namespaces) -> Hashable:
         tidy = self.tidy(text)
@@ -98,7 +99,7 @@ def _many(pattern: re.Pattern[str]) -> Callable[[str], tuple[str, ...] | None]:
 
 
 def _nothing(text: str) -> None:
-    """Entities and notations: no document type is read, so none is declared."""
+    """Refuse every entity and notation: no document type is read, so none is declared."""
 
 
 def _boolean(text: str) -> bool | None:
@@ -157,7 +158,8 @@ def _base64(text: str) -> bytes | None:
 
 
 def _uri(text: str) -> str | None:
-    """Section 3.2.17 asks for hardly anything: a per cent sign has to introduce two digits."""
+    """Return a text if it can be a URI. XML Schema part 2, section 3.2.17, asks for hardly
+    anything: a per cent sign has to introduce two digits."""
     scheme = re.match(r"[^:/?#]*:", text)
     if scheme is not None and not re.fullmatch(r"[A-Za-z][A-Za-z0-9+\-.]*:.+", text, re.DOTALL):
         return None
