@@ -37,7 +37,7 @@ def read_schema(
     loader: Loader = no_files,
     limits: SchemaLimits = DEFAULT_LIMITS,
 ) -> Schema:
-    """Return the schema that a text in compact syntax describes; raise SchemaError if it has an error.
+    """Return the schema that a text in compact syntax describes; raise SchemaError for an error.
 
     >>> schema = read_schema("element note { attribute to { text }, text }")
     >>> len(schema.elements)

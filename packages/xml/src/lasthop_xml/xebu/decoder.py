@@ -1,8 +1,8 @@
-"""Xebu to events: one decoder per direction of a session.
+"""From Xebu to events: one decoder for each direction of a session.
 
-The peer may be hostile. What is not Xebu raises an error, work and memory are bounded by the size
-of a message and its limits, and after any error the tables may differ from those of the other end:
-the decoder then refuses everything until it is reset, which both ends have to agree on.
+The peer may be hostile. Bytes that are not Xebu raise an error, and work and memory are limited by
+the size of a message and by `Limits`. After any error the tables may differ from those of the peer:
+the decoder then refuses every message until it is reset, which both ends have to agree on.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _new = tuple.__new__
 
 
 class Decoder:
-    """Decodes the messages of one direction, in order."""
+    """A decoder for the messages of one direction of a session, which must come in order."""
 
     def __init__(
         self,
@@ -66,21 +66,22 @@ class Decoder:
         self.messages = 0
         self.poisoned = False
         self.schema = b""
-        """What identifies the schema of a session that has one."""
+        """The fingerprint of the session's schema; empty if it has none."""
         self._limits = limits
         self._max_message = max_message
         self._scope = LastingScope()
         self.tables = DecoderTables(known)
 
     def reset(self) -> None:
-        """Begin a new epoch, with empty tables; the other end has to do the same."""
+        """Begin a new epoch with empty tables; the encoder at the other end must do the same."""
         self.tables = DecoderTables(self.known)
         self.epoch += 1
         self.messages = 0
         self.poisoned = False
 
     def decode(self, data: bytes) -> EventList:
-        """The events of one document."""
+        """Decode the next message and return the events of its document; any error poisons the
+        decoder until `reset`."""
         if self.poisoned:
             raise XebuStateError("an earlier message was damaged; reset", epoch=self.epoch)
         self.poisoned = True
@@ -97,7 +98,7 @@ class Decoder:
 
 
 class Message:
-    """The work on one message."""
+    """The decoding of one message."""
 
     __slots__ = ("_data", "_limits", "_mode", "_out", "_pos", "_scope", "_tables")
 
@@ -153,7 +154,7 @@ class Message:
         outer: list[tuple[Scope, int]] = []
         scoped = -1
         mappings: list[Name] = []
-        in_pieces = False  # the next text is more of the last one
+        in_pieces = False  # the next text continues the last one
         pos = 1
         size = len(data)
         while pos < size:
@@ -187,7 +188,7 @@ class Message:
                     mappings = []
             elif byte == _TYPED:
                 self._pos = pos
-                # Nearly always the type is the last attribute, and one that was seen before.
+                # Nearly always xsi:type is the last attribute, and its type was used before.
                 _, name, declared = out[-1]
                 found = scope.codecs.get(declared) if name is XSI_TYPE else None
                 type_, read = found or self._declared(scope)
@@ -242,7 +243,8 @@ class Message:
             self._fail("a message ends inside an element")
 
     def _goes_on(self, pos: int) -> bool:
-        """Whether another piece of a text comes next; if not, the text has to be closed."""
+        """Return whether another piece of a text comes next; if not, the text must be closed
+        here."""
         byte = self._data[pos]
         if byte != _BLOCK_END and byte & (0xF | layout.PIECE) != layout.CONTENT | layout.PIECE:
             self._fail("a text in pieces has no end")
@@ -253,7 +255,8 @@ class Message:
         self._fail("a token was never defined")
 
     def _declared(self, scope: Scope) -> tuple[Name, Read]:
-        """The type that the element's xsi:type gives to a value that comes next."""
+        """Return the type that the element's xsi:type gives to the next value, and the function
+        that reads it."""
         for kind, name, value in reversed(self._out):
             if kind is ATTRIBUTE:
                 if name == XSI_TYPE:
@@ -290,7 +293,7 @@ class Message:
         return typed(type_, value), pos
 
     def _string(self, pos: int, *, short: bool) -> tuple[str, int, bool]:
-        """A new string, the position behind it, and whether it is kept under its token."""
+        """Return a new string, the position after it, and whether it is kept under its token."""
         data = self._data
         if short and data[pos] < 0xFF:
             size, pos = data[pos], pos + 1
@@ -368,10 +371,11 @@ class Message:
 
 
 def _check_limits(events: EventList, size: int, limits: Limits) -> None:
-    """What is cheaper to look at afterwards: the size of a message has bounded the work so far."""
+    """Check the limits that are cheaper to check afterwards: the message's size has limited the
+    work so far."""
     if len(events) > limits.events:
         raise XebuLimitError("a message has too many events", most=limits.events)
-    # A token and its event are two bytes, and stand for so many at most.
+    # A token and its event take two bytes, and stand for LONGEST_KEPT bytes at most.
     if size * LONGEST_KEPT > 2 * limits.size:
         expanded = sum(len(value) for _, _, value in events if type(value) is str)
         if expanded > limits.size:

@@ -1,7 +1,7 @@
-"""Events to Xebu: one encoder per direction of a session.
+"""From events to Xebu: one encoder for each direction of a session.
 
-A message changes the tables only if all of it could be encoded. The bytes are then part of the
-session: they have to reach the other end once, in order, or both ends have to reset.
+A message changes the tables only if all of it could be encoded. Its bytes are then part of the
+session: they must reach the other end once and in order, or both ends have to reset.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _with_token(first: int) -> tuple[bytes, ...]:
     return tuple(bytes((first, token)) for token in range(256))
 
 
-# An event that is all token is one of these.
+# The two bytes of an event that consists of a token, by token.
 _START = _with_token(layout.START | layout.NAME_TOKEN)
 _PREFIX = _with_token(layout.PREFIX | layout.NAME_TOKEN)
 _VALUE = _with_token(layout.ATTRIBUTE | layout.VALUE_TOKEN)
@@ -56,10 +56,10 @@ _SEVERAL = ONE_BYTE[layout.TYPED | layout.SEVERAL]
 
 
 class Encoder:
-    """Encodes the messages of one direction, in order.
+    """An encoder for the messages of one direction of a session, which must be decoded in order.
 
-    With `forgetful` every message starts from what was known beforehand: for pipes that lose
-    messages or reorder them. Decoders need not know; tokens are explicit.
+    With `forgetful`, every message starts from the strings known beforehand: for connections that
+    lose or reorder messages. The decoder needs no such setting, since tokens are explicit.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Encoder:
         self.epoch = 0
         self.messages = 0
         self.schema = b""
-        """What identifies the schema of a session that has one."""
+        """The fingerprint of the session's schema; empty if it has none."""
         self._policy = policy
         self._forgetful = forgetful
         self._max_message = max_message
@@ -84,19 +84,20 @@ class Encoder:
         self.tables = EncoderTables(policy, known)
 
     def reset(self) -> None:
-        """Begin a new epoch, with empty tables; the other end has to do the same."""
+        """Begin a new epoch with empty tables; the decoder at the other end must do the same."""
         self.tables = EncoderTables(self._policy, self.known)
         self.epoch += 1
         self.messages = 0
 
     def encode(self, events: EventSequence) -> bytes:
-        """The bytes of one document."""
+        """Encode one document and return the bytes of its message; after an error the tables are
+        unchanged."""
         if self._forgetful:
             self.tables = EncoderTables(self._policy, self.known)
         tables = self.tables.all
         try:
             message = self._encode(events)
-            # The other end would refuse it, and could not follow us any more.
+            # The other end would refuse the message, and its tables would no longer match.
             if len(message) > self._max_message:
                 raise XebuLimitError("a message is too large", most=self._max_message)
         except BaseException:
@@ -125,7 +126,7 @@ class Encoder:
         outer: list[tuple[Scope, int]] = []
         scoped = -1  # the depth at which the innermost prefix mappings end
         mappings: list[Name] = []
-        declared: str | None = None  # by the xsi:type of the element that we are right inside of
+        declared: str | None = None  # by the xsi:type of the innermost open element
         block = False  # a start block is open
         runs: list[tuple[int, list[bytes]]] = []
         typed_end = text_end = -1
@@ -228,7 +229,7 @@ class Encoder:
         if stack or next(source, None) is not None:
             raise MalformedEvents("a document ends inside an element, or events follow it")
         for at, values in runs:
-            # Typed values in a row share one length instead of a byte each (section 5.4.2).
+            # Typed values in a row share one length instead of a byte each (thesis, section 5.4.2).
             out[at - 2] = _SEVERAL
             out[at - 1] = long_string(b"".join(values))
         return b"".join(out)
@@ -241,7 +242,7 @@ class Encoder:
         return bytes((kind | layout.NAME_TOKEN, token))
 
     def _new_name(self, kind: int, name: Name | None) -> bytes:
-        """A name that has no token, and gets one."""
+        """Encode a name that has no token yet, and assign one to it."""
         if name is None:
             raise MalformedEvents("an event has no name")
         if kind != layout.PREFIX or name.local:
@@ -304,7 +305,8 @@ class Encoder:
 
 
 def declared_writer(scope: Scope, text: str | None) -> tuple[Name, Write] | None:
-    """What xsi:type says about a value, and how such values are written."""
+    """Return the type that an xsi:type of `text` declares and the function that writes its values;
+    None if Xebu has no form for it."""
     type_ = scope.resolve(text) if text is not None else None
     form = FORMS.get(type_) if type_ is not None else None
     if form is None or type_ is None or text is None:
@@ -323,7 +325,7 @@ def _unknown_type(value: object) -> bytes:
 
 
 def continue_text(out: list[bytes], data: bytes) -> bytes:
-    """Join `data` to the text that `out` ends with: all its pieces are marked, and it is closed."""
+    """Join `data` to the text that `out` ends with: mark all its pieces, and close the text."""
     before = out[-1]
     if before[0] & layout.PIECE:
         out[-1] = before[: -len(_BLOCK_END)]

@@ -1,7 +1,7 @@
-"""What can go wrong between two ends of a Xebu session.
+"""The errors of the two ends of a Xebu session.
 
 Malformed
-└── XebuFormatError     the bytes are not Xebu, or not in step with our token tables
+└── XebuFormatError     the bytes are not Xebu, or do not match the decoder's token tables
     └── XebuStateError    this state cannot be used: it is poisoned, or a snapshot does not fit
 TooLarge
 └── XebuLimitError      a size, a depth or a count is above its limit
@@ -13,18 +13,18 @@ from lasthop_xml.errors import Malformed, TooLarge
 
 
 class XebuFormatError(Malformed):
-    """The bytes are not a Xebu message. `offset` is where they stop making sense."""
+    """The bytes are not a Xebu message; `offset` is the place of the first error."""
 
     code = "xebu_format"
 
 
 class XebuStateError(XebuFormatError):
-    """The two ends may have different tokens; `epoch` is the one that has to be left by a reset."""
+    """The token tables of the two ends may differ; `epoch` is the one that a reset must end."""
 
     code = "xebu_state"
 
 
 class XebuLimitError(TooLarge):
-    """A message asks for more than we are ready to spend."""
+    """A message has a size, a depth or a count above its limit."""
 
     code = "xebu_limit"

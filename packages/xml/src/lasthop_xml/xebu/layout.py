@@ -1,7 +1,7 @@
 """The bytes of Xebu: one for the type of an event and its flags, then strings or their tokens.
 
     byte    event                     followed by
-    f1      DOCUMENT_START            nothing; f says which strings get tokens
+    f1      DOCUMENT_START            nothing; f tells which strings get tokens
     f2      PREFIX_MAPPING            name (namespace, prefix)
     f3      ELEMENT_START             name
     04      ELEMENT_END
@@ -21,12 +21,13 @@ strings. A text is a token (flag C0; 80 in an instruction or an entity reference
 string is its own token, its length in UTF-8 and its bytes; without tokens for its class the first
 is missing. A string of more than LONGEST_KEPT bytes is sent with token 0 but not kept under it.
 
-Only messages with 10 in the flags of their document have 4C, 6C, 08 and 09, and no 06 behind start
-blocks: what a schema foresees is left out of them (`omission`).
+Only messages with 10 in the flags of their document have 4C, 6C, 08 and 09, and no 06 after start
+blocks: the events that a schema foresees are left out of them (`omission`).
 
 There is no event for the end: a message ends with its bytes. Sequence caching (0A, 0B) is not part
-of the thesis and refused. We differ from the published code in what it could not do: strings are
-UTF-8, a short length of 255 means that a compressed one follows, and a value can name its type.
+of the thesis and is refused. Three things are added to the code published with the thesis: strings
+are UTF-8, a short length of 255 means that a compressed one follows, and a value can name its
+type.
 """
 
 from __future__ import annotations
@@ -65,20 +66,21 @@ ENTITY: Final = SPECIAL | 0x20
 SPECIAL_TOKEN: Final = 0x80
 
 TOKENS: Final = 256
-"""Of each of the four tables: a token is one byte."""
+"""The number of tokens in each of the four tables: a token is one byte."""
 
 LONGEST_KEPT: Final = 1024
-"""Bytes of a string that gets a token. Long texts seldom repeat, and four full tables of strings of
-this length are a megabyte, which is what one session may cost each end."""
+"""The most bytes of a string that gets a token. Long texts seldom repeat, and four full tables of
+strings of this length take a megabyte, the most that one session may cost each end."""
 
 MAX_MESSAGE: Final = 2**20
-"""Bytes of a message, unless both ends agree on more; in XML it would be four times as long."""
+"""The most bytes of a message, unless both ends agree on more; as XML it would be four times as
+long."""
 
 ONE_BYTE: Final = tuple(bytes((value,)) for value in range(256))
 
 
 def compressed(value: int) -> bytes:
-    """A number of up to 32 bits in 1, 2 or 5 bytes; a negative one takes 5.
+    """Encode a number of up to 32 bits in 1, 2 or 5 bytes; a negative number takes 5.
 
     >>> compressed(300).hex()
     '812c'
@@ -91,18 +93,20 @@ def compressed(value: int) -> bytes:
 
 
 def short_string(data: bytes) -> bytes:
-    """A name or an attribute's value: a length of one byte, as long as it is below 255."""
+    """Encode a name or an attribute's value: the length in one byte if it is below 255, then the
+    bytes."""
     size = len(data)
     return (ONE_BYTE[size] if size < 255 else b"\xff" + compressed(size)) + data
 
 
 def long_string(data: bytes) -> bytes:
-    """A text: its compressed length, and itself."""
+    """Encode a text: its compressed length, then its bytes."""
     return compressed(len(data)) + data
 
 
 def read_compressed(data: bytes, pos: int) -> tuple[int, int]:
-    """An unsigned number and the position behind it. IndexError if `data` ends first."""
+    """Return an unsigned number and the position after it; raise IndexError if `data` ends
+    first."""
     first = data[pos]
     if first < 0x80:
         return first, pos + 1
@@ -115,7 +119,7 @@ def read_compressed(data: bytes, pos: int) -> tuple[int, int]:
 
 
 def read_bytes(data: bytes, pos: int, size: int) -> tuple[bytes, int]:
-    """So many bytes and the position behind them. IndexError if `data` ends first."""
+    """Return `size` bytes and the position after them; raise IndexError if `data` ends first."""
     end = pos + size
     if end > len(data):
         raise IndexError("a string is longer than its message")

@@ -1,7 +1,7 @@
-"""Which token a new string gets when all are taken.
+"""Replacement policies: which token a new string gets when all are taken.
 
-Only the serializer has a policy: it writes every token that it assigns, so the other end follows
-whatever is decided here (section 5.3.2). A policy sees token numbers, not strings.
+Only the encoder has a policy: it writes every token that it assigns, so the decoder follows
+whatever is decided here (thesis, section 5.3.2). A policy sees token numbers, not strings.
 """
 
 from __future__ import annotations
@@ -15,36 +15,36 @@ from lasthop_xml.xebu.layout import TOKENS
 
 
 class Policy(ABC):
-    """Replacement in one table of TOKENS tokens, all of them free at first."""
+    """A policy for the replacement of tokens in one table, all of which are free at first."""
 
     __slots__ = ("used",)
 
     used: Callable[[int], None]
-    """Tell that the string of a token was sent again. A slot, not a method: it is called for every
-    string of every message, and a policy may put a built-in function here."""
+    """The function to call when the string of a token is sent again. It is a slot, not a method: it
+    is called for every string of every message, and a policy may put a built-in function here."""
 
     @abstractmethod
     def choose(self) -> int:
-        """The token for a new string; what it stood for is forgotten."""
+        """Return the token for a new string, which replaces the token's earlier string."""
 
     def keep(self, token: int) -> None:
-        """Tell that a token stands for something that is known beforehand."""
+        """Record that a token stands for a string that is known beforehand."""
         self.used(token)
 
     def next_message(self) -> None:  # noqa: B027 - most policies need not know
-        """Tell that a message has ended."""
+        """Record that a message has ended."""
 
     @abstractmethod
     def state(self) -> list[list[int]]:
-        """All that has to be remembered across a restart."""
+        """Return all that has to be stored across a restart."""
 
     @abstractmethod
     def restore(self, state: Sequence[Sequence[int]]) -> None:
-        """Go on from what `state` returned; ValueError if it cannot have."""
+        """Continue from a value that `state` returned; raise ValueError if it is not one."""
 
 
 class Lru(Policy):
-    """Replace what was not used for the longest time: what the thesis measured."""
+    """Replaces the least recently used token, as in the measurements of the thesis."""
 
     __slots__ = ("_order",)
 
@@ -71,17 +71,19 @@ class Lru(Policy):
 
 
 class Split(Policy):
-    """Persistent and temporary tokens: a flood of new strings cannot displace the common ones.
+    """Splits tokens into persistent and temporary ones, so that many new strings cannot displace
+    common ones.
 
     The thesis considers this (section 5.3.2, after ARC). A token starts as temporary and becomes
-    persistent when a later message uses it again; the persistent token that was unused for longest
-    goes back when there are too many. Only temporary ones are replaced, oldest use first.
+    persistent when a later message uses it again; if too many are persistent, the least recently
+    used of them becomes temporary. Only temporary tokens are replaced, least recently used first.
     """
 
     __slots__ = ("_message", "_persistent", "_seen", "_temporary", "most_persistent")
 
     def __init__(self, most_persistent: int = TOKENS * 3 // 4) -> None:
-        # A quarter for newcomers: a message has about twenty, so they live for several messages.
+        # A quarter is for new strings: a message has about twenty, so they last for several
+        # messages.
         self.most_persistent = most_persistent
         self._temporary: OrderedDict[int, None] = OrderedDict.fromkeys(range(TOKENS))
         self._persistent: OrderedDict[int, None] = OrderedDict()
@@ -135,4 +137,4 @@ class Split(Policy):
 PolicyFactory: TypeAlias = Callable[[], Policy]
 
 POLICIES: Final[Mapping[str, PolicyFactory]] = {"lru": Lru, "split": Split}
-"""By the names that settings and command lines use."""
+"""The policies by the names that settings and command lines use."""

@@ -1,8 +1,9 @@
-"""Token state as bytes, so that it survives reconnects, restarts and a move to another host.
+"""Snapshots of token tables as bytes, so that a session survives reconnects, restarts and a move to
+another host.
 
-A snapshot is taken between two messages and belongs to the place in the stream that its epoch and
-its number of messages name. Restoring both ends from snapshots of the same place goes on as if
-nothing had happened; anything else needs a reset.
+A snapshot is taken between two messages; its epoch and its number of messages give its place in the
+session. Two ends that are restored from snapshots of the same place continue as if nothing had
+happened; anything else needs a reset.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from lasthop_xml.xebu.tokens import Mode, PreTokens, interned
 
 VERSION: Final = 1
 MAX_SNAPSHOT: Final = 8 * 2**20
-"""Bytes. Four full tables of the longest strings, with the namespaces of names written out."""
+"""The most bytes of a snapshot: four full tables of the longest strings, with the namespaces of
+names written out."""
 
 
 class _Snapshot(msgspec.Struct, array_like=True):
@@ -45,7 +47,7 @@ class _Snapshot(msgspec.Struct, array_like=True):
 
 
 def save_encoder(encoder: Encoder) -> bytes:
-    """What `restore_encoder` goes on from."""
+    """Return the encoder's state as bytes for `restore_encoder`."""
     tables = encoder.tables
     orders = [table.policy.state() for table in tables.all]
     names = {kind: name for name, kind in POLICIES.items()}
@@ -67,7 +69,8 @@ def save_encoder(encoder: Encoder) -> bytes:
 
 
 def save_decoder(decoder: Decoder) -> bytes:
-    """What `restore_decoder` goes on from."""
+    """Return the decoder's state as bytes for `restore_decoder`; raise XebuStateError if it is
+    poisoned."""
     if decoder.poisoned:
         raise XebuStateError("a poisoned state is not worth keeping", epoch=decoder.epoch)
     tables = decoder.tables
@@ -87,9 +90,9 @@ def save_decoder(decoder: Decoder) -> bytes:
 def restore_encoder(
     data: bytes, *, known: PreTokens = NOTHING_KNOWN, knowledge: Knowledge | None = None
 ) -> Encoder:
-    """An encoder that goes on where the snapshot was taken.
+    """Return an encoder that continues where the snapshot was taken.
 
-    `known` is for its next reset; a session with a schema needs the `knowledge` of it instead.
+    `known` is for its next reset; a session with a schema needs the schema's `knowledge` instead.
     """
     state = _load(data, knowledge)
     policy = POLICIES.get(state.policy)
@@ -121,7 +124,8 @@ def restore_decoder(
     knowledge: Knowledge | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Decoder:
-    """A decoder that goes on where the snapshot was taken; `known` and `knowledge` as above."""
+    """Return a decoder that continues where the snapshot was taken. `known` is for its next reset;
+    a session with a schema needs the schema's `knowledge` instead."""
     state = _load(data, knowledge)
     if knowledge is None:
         decoder = Decoder(known=known, limits=limits)
@@ -172,7 +176,8 @@ def _load(data: bytes, knowledge: Knowledge | None) -> _Snapshot:
 
 
 def _check(state: _Snapshot) -> None:
-    """Strings in a snapshot go straight into events: they obey the rules of those on the wire."""
+    """Check the strings of a snapshot as strings of messages are checked, since they go straight
+    into events."""
     for text in (*state.namespaces, *state.texts):
         check_text(text or "")
     for name in (*state.names, *state.values):

@@ -1,7 +1,7 @@
 """The four token tables of each end: namespaces, names, attribute values and texts.
 
-A serializer looks strings up, a parser looks tokens up. What they hold is the same after every
-message that both have finished.
+An encoder looks up strings, a decoder looks up tokens. Both have the same tables after every
+message that both have processed.
 """
 
 from __future__ import annotations
@@ -25,18 +25,19 @@ class Mode(Enum):
 
     NONE = 0
     ITEM = ITEM_TOKENS
-    """Namespaces and names."""
+    """Namespaces and names get tokens, attribute values and texts do not."""
     DATA = ITEM_TOKENS | CONTENT_TOKENS
-    """All strings. What the thesis calls Xebu."""
+    """All strings get tokens. This is what the thesis calls Xebu."""
 
 
 def interned(name: Name) -> Name:
-    """Names that codecs ask for are one object each, so that `is` finds them."""
+    """Return the name as the one object that codecs compare with `is`."""
     return XSI_TYPE if name == XSI_TYPE else name
 
 
 class PreTokens(NamedTuple):
-    """Strings that both ends know before the first message; a token is its place here.
+    """Strings that both ends know before the first message, called pre-tokens in the thesis; a
+    string's index is its token.
 
     Names and values bring their namespaces along only if those are listed as well.
     """
@@ -47,20 +48,20 @@ class PreTokens(NamedTuple):
     texts: tuple[str, ...] = ()
 
     def tables(self) -> tuple[Sequence[Any], ...]:
-        """As the tables hold them: a value is its attribute event."""
+        """Return the strings as the token tables hold them: a value is its attribute event."""
         values = [attribute(interned(Name(*name)), value) for name, value in self.values]
         return self.namespaces, self.names, values, self.texts
 
 
 class Change(NamedTuple):
-    """What a new string displaced, to take it back."""
+    """The assignment of a token, with the string that it replaced, so that it can be undone."""
 
     token: int
     before: Any
 
 
 class Table(Generic[Key]):
-    """One table of a serializer."""
+    """One token table of an encoder, with its replacement policy."""
 
     __slots__ = ("changes", "keys", "policy", "tokens")
 
@@ -74,14 +75,14 @@ class Table(Generic[Key]):
             policy.keep(token)
 
     def assign(self, key: Key) -> int:
-        """The token of a string that has none."""
+        """Assign a token to a string that has none, and return the token."""
         token = self.policy.choose()
         self.changes.append(Change(token, self.keys[token]))
         self._put(token, key)
         return token
 
     def undo(self) -> None:
-        """Take back what was assigned since `changes` was last cleared."""
+        """Undo the assignments made since `changes` was last cleared."""
         for token, before in reversed(self.changes):
             self._put(token, before)
         self.changes.clear()
@@ -95,7 +96,7 @@ class Table(Generic[Key]):
             self.tokens[key] = token
 
     def load(self, keys: Sequence[Key | None]) -> None:
-        """Hold exactly these."""
+        """Replace the whole table by these strings; raise ValueError if one occurs twice."""
         for token, key in enumerate(keys):
             self._put(token, None)
             if key is not None and key in self.tokens:
@@ -104,7 +105,8 @@ class Table(Generic[Key]):
 
 
 class EncoderTables:
-    """What a serializer knows. A value's key is its attribute event, which saves making one."""
+    """The four tables of an encoder. The key of a value is its attribute event, so that none has to
+    be made for a lookup."""
 
     __slots__ = ("all", "names", "namespaces", "texts", "values")
 
@@ -118,7 +120,8 @@ class EncoderTables:
 
 
 class DecoderTables:
-    """What a parser knows, as ready-made events: most of a message is then looking them up."""
+    """The four tables of a decoder, as ready-made events, so that decoding is mostly looking them
+    up."""
 
     __slots__ = ("ends", "names", "namespaces", "starts", "texts", "values")
 

@@ -1,7 +1,8 @@
 """The binary forms of typed values.
 
-A value has no length of its own unless its type needs one: the reader knows the type (section
-5.4.2). The first forms below are those of the published code; it had none for the others.
+A value has no length of its own unless its type needs one: the reader knows the type (thesis,
+section 5.4.2). The forms down to dateTime are those of the code published with the thesis, which
+had none for the other types.
 
     boolean                     `t` or `f`
     byte, short, long           1, 2, 8 bytes, big endian; the unsigned ones likewise
@@ -37,8 +38,8 @@ from lasthop_xml.xebu.layout import compressed, long_string, read_bytes, read_co
 
 Write: TypeAlias = Callable[[Any], bytes]
 Read: TypeAlias = Callable[[bytes, int], tuple[Any, int]]
-"""Value and the position behind it. Bytes that are no such value raise InvalidValue, IndexError,
-ValueError, OverflowError or struct.error."""
+"""A function that returns the value at a position and the position after it. Bytes that are not
+such a value raise InvalidValue, IndexError, ValueError, OverflowError or struct.error."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LOCAL_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a clock reading without a zone
@@ -46,13 +47,13 @@ _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _MICROSECOND = timedelta(microseconds=1)
 _MINUTE = timedelta(minutes=1)
 
-# What may stand in the upper byte of a dateTime that is not milliseconds in UTC. The milliseconds
-# of the years 1 to 9999 have 49 bits, so theirs is 00 or FF.
+# The first byte of a dateTime that is not in milliseconds in UTC. Milliseconds of the years 1 to
+# 9999 have 49 bits, so their first byte is 00 or FF.
 _LOCAL, _OFFSET, _UTC = 0x41, 0x42, 0x43
 
 
 class BinaryForm(NamedTuple):
-    """How one type is written and read."""
+    """The binary form of one type: how its values are written and read."""
 
     write: Write
     read: Read
@@ -143,7 +144,8 @@ def _read_decimal(data: bytes, pos: int) -> tuple[Decimal, int]:
 
 
 def write_datetime(value: datetime) -> bytes:
-    """Milliseconds in UTC if that says it all; otherwise a mark, microseconds, and the zone."""
+    """Encode a dateTime: milliseconds if it is in UTC and has no microseconds; otherwise a mark,
+    microseconds and the zone."""
     offset = value.utcoffset()
     if offset is None:
         return struct.pack(">Bq", _LOCAL, (value - _LOCAL_EPOCH) // _MICROSECOND)
@@ -262,7 +264,7 @@ _BY_LOCAL: Final[Mapping[str, BinaryForm]] = {
     "QName": BinaryForm(lambda value: write_string(str(value)), _read_qname),
 }
 
-# Their bytes can say what is no value of theirs; reading the others cannot give a wrong one.
+# Types whose bytes can encode something that is not a value of the type.
 _CHECKED = frozenset(
     {
         "integer",
@@ -278,7 +280,7 @@ _CHECKED = frozenset(
 
 
 def _checked(primitive: Primitive, form: BinaryForm) -> BinaryForm:
-    """A form that writes, and reads, nothing but values of the type."""
+    """Return a form that writes and reads only values of the type."""
     check = primitive.check
 
     def write(value: Any) -> bytes:

@@ -1,4 +1,4 @@
-"""The states of a schema: which there are, and what each of them foresees.
+"""The automaton of a schema: its states, and the event that each of them foresees.
 
 There is a state for every set of things that can come next inside an element; elements call one
 another, so that recursion needs no further states but a stack. What a state foresees only has to be
@@ -25,21 +25,22 @@ from lasthop_xml.xebu.omission.positions import (
 from lasthop_xml.xebu.omission.states import END, LOST, Child, ForeseenEnd, Forward, State
 
 MOST_STATES: Final = 50_000
-"""Of a schema. Elements beyond that are passed as they are."""
+"""The most states of a schema; elements beyond that are sent without omissions."""
 
 MOST_FORESEEN: Final = 256
-"""Events in a row, before one has to be sent or the element ends in which they began. Messages have
-a dozen; a schema whose only document is a million events long would have them all."""
+"""The most foreseen events in a row, before one has to be sent or the element in which they began
+ends. Messages have a dozen; a schema whose only document is a million events long would have them
+all."""
 
 
 class Automaton:
-    """All states of a schema."""
+    """All states of a schema, by which both ends follow a document."""
 
     def __init__(self, schema: Schema) -> None:
         self.states: list[State] = []
         self._inside: dict[Element, State] = {}
         self.start = _Content(self.states, Positions(schema.start)).first
-        """Before the root."""
+        """The state before the root element."""
         for element in schema.elements:
             self._inside[element] = self._element(element)
         self._avoid_loops()
@@ -47,7 +48,7 @@ class Automaton:
             state.forward = self._forward(state)
 
     def inside(self, element: Element) -> State:
-        """Right behind a start tag."""
+        """Return the state right after the start tag of an element."""
         return self._inside.get(element, LOST)
 
     def _element(self, element: Element) -> State:
@@ -61,14 +62,16 @@ class Automaton:
         return _Content(self.states, positions, attributes, can_end=True).first
 
     def _avoid_loops(self) -> None:
-        """Foresee nothing where that would not lead soon to something that has to be sent.
+        """Foresee nothing in states from which foreseen events would go on without one that has to
+        be sent.
 
         Ends are foreseen nevertheless: each of them leaves one element less open.
         """
         changed = True
         while changed:
             changed = False
-            # Those inside come later, and once they are right, those outside often are as well.
+            # States of inner elements come later in the list; correcting them first often corrects
+            # the outer ones.
             for state in reversed(self.states):
                 if self._loops(state):
                     state.foreseen = END if state.ends else None
@@ -92,16 +95,16 @@ class Automaton:
         event = state.foreseen
         if event is None or isinstance(event, ForeseenEnd):
             return None
-        if event.name is None:  # a text
+        if event.name is None:  # it is a text
             return Forward(state.text or LOST, None)
-        if event.value is not None:  # an attribute
+        if event.value is not None:  # it is an attribute
             return Forward(state.attributes[event.name], None)
         child = state.children[event.name]
         return Forward(self.inside(child.element), (child.then, end(event.name)))
 
 
 class _Content:
-    """Makes the states of one element; `first` is the one right behind its start tag."""
+    """Makes the states of one element; `first` is the state right after its start tag."""
 
     def __init__(
         self,
@@ -130,7 +133,8 @@ class _Content:
         return state
 
     def _state(self, following: Iterable[int], *, ends: bool, after_text: bool) -> State:
-        """The state in which these positions can come next; texts do not follow one another."""
+        """Return the state in which these positions can come next; a text does not follow a
+        text."""
         leaves = self._positions.leaves
         order = tuple(
             each
@@ -174,7 +178,7 @@ class _Content:
     def _foresee(
         self, state: State, order: tuple[int, ...], elements: list[int]
     ) -> Event | ForeseenEnd | None:
-        """One of the things that can come, by what messages are like.
+        """Choose the event that a state foresees, by what messages are usually like.
 
         Where a text can come, it does. What is repeated goes on, what is optional is missing. Of
         alternatives, and of the parts of an interleave, none is more likely than the others.
@@ -193,7 +197,7 @@ class _Content:
     # Attributes
 
     def _before(self, following: State) -> State:
-        """The state before all attributes, when this is the one behind them."""
+        """Return the state before all attributes, given the state after them."""
         following = self._announced(following)
         for pattern, required in reversed(self._attributes):
             state = self._new()
@@ -210,7 +214,8 @@ class _Content:
         return following
 
     def _announced(self, behind: State) -> State:
-        """Before an xsi:type that says what the schema says: values have one in the thesis."""
+        """Return the state before an xsi:type that repeats the type in the schema: in the thesis,
+        typed values have one."""
         if behind.type is None:
             return behind
         if any(pattern.names.contains(XSI_TYPE) for pattern, _ in self._attributes):
@@ -230,7 +235,7 @@ def _start(leaf: Pattern) -> Event | None:
 
 
 def _primitive(leaf: Pattern) -> Name | None:
-    """The type of a value, if Xebu has a form for it."""
+    """Return the type of a value if Xebu has a binary form for it; otherwise None."""
     if not isinstance(leaf, Data) or not leaf.type.library:
         return None
     name = Name(XSD_NS, leaf.type.name)
@@ -238,14 +243,14 @@ def _primitive(leaf: Pattern) -> Name | None:
 
 
 def _fixed(names: NameClass, value: Pattern) -> Event | None:
-    """An attribute about which nothing can vary."""
+    """Return the event of an attribute with one name and one value; None if either can vary."""
     if isinstance(names, OneName) and isinstance(value, Value):
         return attribute(names.name, value.text)
     return None
 
 
 def _copy(source: State, to: State) -> None:
-    """Let everything come that can come in another state."""
+    """Allow in the state `to` everything that can come in the state `source`."""
     to.children, to.open_children = source.children, source.open_children
     to.attributes = dict(source.attributes)
     to.open_attributes = list(source.open_attributes)

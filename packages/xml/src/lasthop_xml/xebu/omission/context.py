@@ -1,4 +1,5 @@
-"""What a value's type depends on: the prefixes in scope, and the xsi:type of its element."""
+"""The context that a value's type depends on: the prefixes in scope, and the xsi:type of its
+element."""
 
 from __future__ import annotations
 
@@ -8,27 +9,27 @@ from lasthop_xml.xas.scope import Scope
 
 
 class Context:
-    """Follows a sequence."""
+    """Follows a sequence of events, and keeps what the types of values depend on."""
 
     __slots__ = ("_mappings", "_outer", "_scoped", "declared", "depth", "scope")
 
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
         self.declared: str | None = None
-        """By the xsi:type of the element that we are right inside of."""
+        """The xsi:type of the innermost open element, if nothing but its attributes has come."""
         self._outer: list[tuple[Scope, int]] = []
         self._scoped = -1  # the depth at which the innermost prefix mappings end
         self.depth = 0
-        """Elements that are open."""
+        """The number of open elements."""
         self._mappings: list[Name] = []
 
     @property
     def is_pending(self) -> bool:
-        """Whether an element has to come, since prefixes were declared for it."""
+        """Return whether an element must come next, since prefixes were declared for it."""
         return bool(self._mappings)
 
     def take(self, event: Event) -> None:
-        """Go past an event."""
+        """Move past an event and update the context."""
         kind, name, value = event
         if kind is ATTRIBUTE:
             if name == XSI_TYPE:

@@ -1,4 +1,5 @@
-"""Xebu without what a schema foresees, to all events."""
+"""The Xebu decoder for sessions with a schema, which restores the events that the encoder left
+out."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ _ELEMENT_END: Final = Coming(ELEMENT_END)
 
 
 class SchemaDecoder(Decoder):
-    """Decodes the messages of one direction, in order; those of a plain encoder as well."""
+    """A decoder for messages of a SchemaEncoder with the same schema, in order; it also decodes
+    those of a plain Encoder."""
 
     def __init__(
         self,
@@ -62,7 +64,7 @@ class SchemaDecoder(Decoder):
 
 
 class _OmittedMessage(Message):
-    """The work on one message."""
+    """The decoding of one message from which events were left out."""
 
     __slots__ = ("_context", "_expanded", "_foreseen", "_knowledge", "_restorer")
 
@@ -78,7 +80,7 @@ class _OmittedMessage(Message):
         self._knowledge = knowledge
         self._restorer = Restorer(knowledge.automaton)
         self._context = Context(scope)
-        self._foreseen: int | None = None  # how many events come before the next one, if it is said
+        self._foreseen: int | None = None  # the number of events left out, if it was sent
         self._expanded = 0
 
     def _mode_of(self, flags: int) -> Mode:
@@ -120,7 +122,7 @@ class _OmittedMessage(Message):
             elif byte == layout.SCHEMA:
                 pos = self._check_schema(pos + 1)
             elif byte == layout.BLOCK_END:
-                pos += 1  # of a text in pieces
+                pos += 1  # the end of a text in pieces
             else:
                 self._fail("no event has this type")
         self._pos = pos
@@ -194,7 +196,7 @@ class _OmittedMessage(Message):
     # Events
 
     def _put_in(self, coming: Coming) -> None:
-        """Everything that is foreseen before what comes."""
+        """Add all foreseen events that come before the next one that was sent."""
         count, self._foreseen = self._foreseen, None
         restorer = self._restorer
         events: Iterable[Event] = (
@@ -217,7 +219,8 @@ class _OmittedMessage(Message):
         context.take(event)
         if type(event.value) is str:
             self._expanded += len(event.value)
-        # A few bytes can stand for long runs, so these cannot wait for the end of the message.
+        # A few bytes can stand for many events, so these limits cannot wait for the end of the
+        # message.
         if context.depth > limits.depth:
             raise XebuLimitError("elements are too deeply nested", most=limits.depth)
         if len(out) > limits.events:

@@ -1,4 +1,5 @@
-"""Xebu without what a schema foresees."""
+"""The Xebu encoder for sessions with a schema, which leaves out the events that the schema
+foresees."""
 
 from __future__ import annotations
 
@@ -26,9 +27,9 @@ _MOST_IN_MARK = 15
 
 
 class SchemaEncoder(Encoder):
-    """Encodes the messages of one direction for a decoder that has the same schema.
+    """An encoder for the messages of one direction to a decoder that has the same schema.
 
-    Documents that the schema does not allow pass as well; they are just longer.
+    Documents that the schema does not allow can be sent as well; their messages are longer.
     """
 
     def __init__(
@@ -105,7 +106,7 @@ class SchemaEncoder(Encoder):
 
 
 class _Output:
-    """The bytes of a message; neighbours are put together where that is shorter."""
+    """The bytes of a message; neighbouring values are put together where that is shorter."""
 
     def __init__(self, first: bytes) -> None:
         self._out = [first]
@@ -118,7 +119,7 @@ class _Output:
         self._out.append(data)
 
     def add_text(self, data: bytes, *, goes_on: bool) -> None:
-        """A text, or more of the last one."""
+        """Add a text, or a continuation of the last text."""
         self._end_values()
         if goes_on:
             if self._text_end != len(self._out):
@@ -128,7 +129,8 @@ class _Output:
         self._text_end = len(self._out)
 
     def add_value(self, form: int, data: bytes) -> None:
-        """A typed value; several of one form can share one byte for it (section 5.4.2)."""
+        """Add a typed value; several in a row of one form can share a byte for it (thesis, section
+        5.4.2)."""
         if form != self._form:
             self._end_values()
             self._form = form

@@ -1,4 +1,5 @@
-"""Two bytes that tell automata apart: the ends of a session have to have the same one."""
+"""The fingerprint of an automaton: two bytes by which the ends of a session notice that their
+schemas differ."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ SIZE = 2
 
 
 def fingerprint(automaton: Automaton) -> bytes:
-    """The same for automata that do the same, in whatever process."""
+    """Return two bytes that are the same, in every process, for automata with the same
+    behaviour."""
     digest = hashlib.sha256()
     for state in (automaton.start, *automaton.states):
         digest.update("\x1f".join(map(repr, _facts(automaton, state))).encode())

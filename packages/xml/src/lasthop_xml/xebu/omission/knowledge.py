@@ -1,4 +1,4 @@
-"""What both ends of a session know because they have the same schema."""
+"""The knowledge that both ends of a session share because they have the same schema."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from lasthop_xml.xebu.omission.pretokens import known_strings
 
 
 class Knowledge:
-    """Made once for a schema, and shared by all sessions that use it."""
+    """The automaton, the known strings and the fingerprint of a schema: made once, and shared by
+    all its sessions."""
 
     __slots__ = ("automaton", "fingerprint", "strings")
 

@@ -1,12 +1,12 @@
-"""Following a document through the states of a schema, at both ends.
+"""Both ends of a session follow a document through the states of a schema.
 
-Every event that is sent is taken by the other end like this: first comes everything that is
-foreseen, up to the first state that expects the event or foresees nothing; then the event itself.
-Comments, instructions, entity references and prefix mappings are expected everywhere, and change no
-state.
+The receiving end treats every event that was sent like this: first come all foreseen events, up to
+the first state that expects the event or foresees nothing; then the event itself. Comments,
+instructions, entity references and prefix mappings are expected everywhere, and change no state.
 
-Where that would not give the document again, a `Foreseen` goes before the event, with the number of
-foreseen events that come before it. This is how documents pass that the schema does not allow.
+Where that would not restore the document, the sending end puts a `Foreseen` before the event, with
+the number of foreseen events that come before it. This is how documents that the schema does not
+allow can be sent.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from lasthop_xml.xebu.omission.states import END, LOST, ForeseenEnd, State
 
 
 class Foreseen(NamedTuple):
-    """Exactly so many foreseen events come before the next one that is sent."""
+    """The exact number of foreseen events that come before the next event that is sent."""
 
     events: int
 
@@ -42,13 +42,13 @@ Sent: TypeAlias = Event | Foreseen
 
 
 class Coming(NamedTuple):
-    """What has to be known of an event before it can be placed: not its value."""
+    """The part of an event that decides its place among foreseen events, which is not its value."""
 
     kind: Kind
     name: Name | None = None
-    """Of an element or an attribute; SAME_TEXT for more of the same text."""
+    """The name of an element or an attribute; SAME_TEXT for a continuation of a text."""
     announced: bool = True
-    """Of a value: whether xsi:type tells its type."""
+    """For a value, whether xsi:type gives its type."""
 
 
 END_OF_DOCUMENT: Final = Coming(DOCUMENT_END_KIND)
@@ -58,7 +58,7 @@ _PLACED: Final = frozenset(
 
 
 def expects(state: State, coming: Coming) -> bool:
-    """Whether an event can come here, and is not just what is foreseen."""
+    """Return whether a state allows an event that is not just the one it foresees."""
     kind, name = coming.kind, coming.name
     foreseen = state.foreseen
     if kind is ELEMENT_START and name is not None:
@@ -83,14 +83,15 @@ def expects(state: State, coming: Coming) -> bool:
 
 
 def foreseen(state: State, coming: Coming) -> Event | ForeseenEnd | None:
-    """What comes before `coming`, if anything does."""
+    """Return the event that a state foresees before `coming`, or None."""
     if coming.kind is TYPED_CONTENT and coming.announced and state.announcement is not None:
         return state.announcement
     return state.foreseen
 
 
 class Place:
-    """Where we are in a document: a state, and those in which the elements around us go on."""
+    """A place in a document: a state, and the states in which the open elements around it
+    continue."""
 
     __slots__ = ("_automaton", "_outer", "state")
 
@@ -104,13 +105,14 @@ class Place:
         return len(self._outer)
 
     def end(self) -> Event:
-        """The end of the element that we are in."""
+        """Return the end event of the innermost open element."""
         if not self._outer:
             raise MalformedEvents("an element ends that is not open")
         return self._outer[-1][1]
 
     def next_foreseen(self, coming: Coming) -> Event | None:
-        """Past what is foreseen before `coming`; None if nothing is."""
+        """Move past the event that is foreseen before `coming` and return it; None if there is
+        none."""
         state = self.state
         if state.announcement is not None and coming.kind is TYPED_CONTENT and coming.announced:
             self.state = state.attributes[XSI_TYPE]
@@ -125,7 +127,7 @@ class Place:
         return event
 
     def moves_as_foreseen(self, event: Event) -> bool:
-        """Past an event, if it is the one that is foreseen."""
+        """Move past an event if it is the foreseen one; return whether it was."""
         state = self.state
         forward = state.forward
         if forward is not None:
@@ -141,7 +143,7 @@ class Place:
         return True
 
     def move(self, event: Event) -> None:
-        """Past an event, whether it was foreseen, expected or neither."""
+        """Move past an event, whether it was foreseen, expected or neither."""
         kind, name, _ = event
         state = self.state
         if kind is ELEMENT_START and name is not None:
@@ -159,15 +161,16 @@ class Place:
 
 
 class Omitter:
-    """The sending end: leaves out what the other end will foresee."""
+    """The sending end (the Encoding Omission Automaton of the thesis): leaves out the events that
+    the other end foresees."""
 
     __slots__ = ("_announcement", "_omitted", "_place")
 
     def __init__(self, automaton: Automaton) -> None:
         self._place = Place(automaton)
-        # The states in which events were left out since the last one was sent.
+        # The states in which events were left out since the last event was sent.
         self._omitted: list[State] = []
-        # What was left out last, if it only makes sense before a value.
+        # The event that was left out last, if it is an xsi:type: a value must follow it.
         self._announcement: Event | None = None
 
     @property
@@ -176,11 +179,12 @@ class Omitter:
 
     @property
     def depth(self) -> int:
-        """Of open elements."""
+        """Return the number of open elements."""
         return self._place.depth
 
     def leaves_out(self, event: Event) -> bool:
-        """Go past an event if it is foreseen; otherwise `send` has to be asked."""
+        """Move past an event if it is foreseen and return True; otherwise `send` must be called for
+        it."""
         if self._announcement is not None:
             return False
         place = self._place
@@ -194,7 +198,8 @@ class Omitter:
         return True
 
     def send(self, event: Event, coming: Coming) -> list[Sent]:
-        """What has to be sent up to and including an event; nothing if it is left out after all."""
+        """Return what must be sent up to and including an event; nothing if it can be left out
+        after all."""
         sent = self._unless_announced(coming)
         if self.leaves_out(event):
             return sent
@@ -204,12 +209,13 @@ class Omitter:
         return sent
 
     def finish(self) -> list[Sent]:
-        """What has to be sent before the end of the document."""
+        """Return what must be sent before the end of the document."""
         sent = self._unless_announced(END_OF_DOCUMENT)
         return sent + self._before(END_OF_DOCUMENT, self._place.state)
 
     def _unless_announced(self, coming: Coming) -> list[Sent]:
-        """Send an announcement after all, if no value comes right behind it."""
+        """Return the xsi:type that was left out last, to be sent after all, if no value follows
+        it."""
         event, self._announcement = self._announcement, None
         if event is None or (coming.kind is TYPED_CONTENT and coming.announced):
             return []
@@ -217,9 +223,9 @@ class Omitter:
         return [*self._before(Coming(ATTRIBUTE, event.name), state), event]
 
     def _before(self, coming: Coming, state: State) -> list[Sent]:
-        """What makes the other end put in all that was left out, when something comes here.
+        """Return what makes the other end restore all events that were left out before `coming`.
 
-        Nothing has to be said if it stops by itself in this state, and in none before.
+        Nothing must be sent if the other end stops by itself in this state, and in none before.
         """
         omitted, self._omitted = self._omitted, []
         stops_here = expects(state, coming) or foreseen(state, coming) is None
@@ -228,7 +234,8 @@ class Omitter:
 
 
 class Restorer:
-    """The receiving end: puts in what was left out."""
+    """The receiving end (the Decoding Omission Automaton of the thesis): restores the events that
+    were left out."""
 
     __slots__ = ("_place",)
 
@@ -240,7 +247,7 @@ class Restorer:
         return self._place.state
 
     def before(self, coming: Coming) -> Iterator[Event]:
-        """Everything that comes before an event that was sent."""
+        """Yield the events that were left out before an event that was sent."""
         place = self._place
         while not expects(place.state, coming):
             event = place.next_foreseen(coming)
@@ -249,7 +256,7 @@ class Restorer:
             yield event
 
     def exactly(self, count: int, coming: Coming) -> Iterator[Event]:
-        """So many foreseen events."""
+        """Yield exactly `count` foreseen events."""
         for _ in range(count):
             event = self._place.next_foreseen(coming)
             if event is None:
@@ -257,9 +264,9 @@ class Restorer:
             yield event
 
     def end(self) -> Event:
-        """The end of the element that we are in; its name is never sent."""
+        """Return the end event of the innermost open element; its name is never sent."""
         return self._place.end()
 
     def take(self, event: Event) -> None:
-        """Go past an event that was sent."""
+        """Move past an event that was sent."""
         self._place.move(event)

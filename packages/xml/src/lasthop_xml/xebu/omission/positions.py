@@ -1,4 +1,4 @@
-"""Where in an element's content a document can be: the positions of its pattern.
+"""The positions in an element's content: where in its pattern a document can be.
 
 A position is one place of a pattern at which an element, a value or a text is allowed; what may
 come next depends on the last position alone (Glushkov's construction). That is exact for groups,
@@ -28,16 +28,17 @@ from lasthop_xml.relaxng.patterns import (
 )
 
 MOST_POSITIONS = 1000
-"""Of one element. Above that nothing of its content is foreseen; patterns that use one another can
-be short and still have millions."""
+"""The most positions of one element. Above that nothing of its content is foreseen; patterns that
+use one another can be short and still have millions."""
 
 
 class TooManyPositions(Exception):
-    """An element's content is too large to look at."""
+    """An element's content has more positions than the limit."""
 
 
 class Part(NamedTuple):
-    """What is known about a part of a pattern. Numbers are positions."""
+    """What is known about a part of a pattern: whether it may be empty, and its first and last
+    positions."""
 
     nullable: bool
     first: tuple[int, ...]
@@ -45,16 +46,16 @@ class Part(NamedTuple):
 
 
 class Positions:
-    """The positions of one element's content."""
+    """The positions of one element's content, and which may follow which."""
 
     def __init__(self, content: Pattern) -> None:
         self.leaves: list[Pattern] = []
         self.follow: list[dict[int, None]] = []
-        """What can come behind each, in the order of the schema."""
+        """For each position, those that can follow it, in the order of the schema."""
         self.repeated: set[int] = set()
-        """Those that begin something that can come again."""
+        """The positions that begin something that can be repeated."""
         self.loose: set[int] = set()
-        """Those inside an interleave, or in mixed content."""
+        """The positions inside an interleave, or in mixed content."""
         self.whole = self._part(content)
 
     def _leaf(self, pattern: Pattern) -> Part:
@@ -81,7 +82,7 @@ class Positions:
                 self._connect(found.last, found.first)
                 self.repeated.update(found.first)
                 if any(self.leaves[each] is TEXT for each in found.first):
-                    # Mixed content, written the long way.
+                    # This is mixed content, written without `mixed`.
                     self.loose.update(range(begin, len(self.leaves)))
                 return found
             case _ if pattern is TEXT:
@@ -127,14 +128,14 @@ class Positions:
 
 
 class KnownAttribute(NamedTuple):
-    """An attribute that an element can have."""
+    """An attribute that an element can have, and whether it must."""
 
     pattern: Attribute
     required: bool
 
 
 def attributes_of(content: Pattern) -> list[KnownAttribute]:
-    """The attributes of an element, in the order of the schema."""
+    """Return the attributes of an element, in the order of the schema."""
     found: dict[Attribute, None] = {}
     required = _required(content, found, {})
     return [KnownAttribute(attribute, attribute in required) for attribute in found]
@@ -143,7 +144,7 @@ def attributes_of(content: Pattern) -> list[KnownAttribute]:
 def _required(
     pattern: Pattern, found: dict[Attribute, None], known: dict[Pattern, frozenset[Attribute]]
 ) -> frozenset[Attribute]:
-    """Those that cannot be missing; all are entered in `found`."""
+    """Return the attributes that cannot be missing; add all attributes to `found`."""
     if pattern in known:
         return known[pattern]
     needed: frozenset[Attribute] = frozenset()

@@ -1,4 +1,5 @@
-"""Strings that both ends know because they have the same schema (section 5.4, table 7.7)."""
+"""The strings that both ends know because they have the same schema (thesis, section 5.4 and table
+7.7)."""
 
 from __future__ import annotations
 
@@ -16,11 +17,12 @@ from lasthop_xml.xebu.tokens import PreTokens
 Item = TypeVar("Item")
 
 MOST_KNOWN: Final = TOKENS * 3 // 4
-"""Of each table. The rest is for what a session brings."""
+"""The most known strings in each table; the other tokens are for the strings of a session."""
 
 
 def known_strings(schema: Schema) -> PreTokens:
-    """Names, prefixes, fixed values and texts of a schema, those that come first first."""
+    """Return names, prefixes, fixed values and texts of a schema, in the order in which it leads to
+    them."""
     names: dict[Name, None] = {}
     values: dict[tuple[Name, str], None] = {}
     texts: dict[str, None] = {}
@@ -53,6 +55,6 @@ def known_strings(schema: Schema) -> PreTokens:
 
 
 def _some(items: Iterable[Item], text: Callable[[Item], str]) -> list[Item]:
-    """As many as are worth a token each."""
+    """Return the items that are worth a token: not too long, and as many as MOST_KNOWN."""
     short = (item for item in items if len(text(item).encode()) <= LONGEST_KEPT)
     return list(short)[:MOST_KNOWN]

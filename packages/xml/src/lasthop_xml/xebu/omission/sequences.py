@@ -33,22 +33,22 @@ from lasthop_xml.xebu.omission.machine import (
 
 
 class Manner(Enum):
-    """How the other end gets to know the type of a value."""
+    """How the other end learns the type of a value."""
 
     EVENT = 0
-    """It is no value."""
+    """The event is not a value, so it has no type."""
     ANNOUNCED = 1
-    """By the xsi:type of its element."""
+    """The xsi:type of the value's element gives the type."""
     BY_SCHEMA = 2
-    """The schema has one type there, and there is no xsi:type."""
+    """The schema has one type there, and the element has no xsi:type."""
     NAMED = 3
-    """It has to be sent along."""
+    """The type must be sent with the value."""
 
 
 def omitted(
     events: EventSequence, automaton: Automaton, scope: Scope | None = None
 ) -> Iterator[tuple[Sent, Manner]]:
-    """What has to be sent of a document, between its start and its end."""
+    """Yield what must be sent of a document, between its start and its end."""
     source = iter(events)
     first = next(source, None)
     if first is None or first.kind is not DOCUMENT_START_KIND:
@@ -87,7 +87,7 @@ def _coming(event: Event, manner: Manner) -> Coming:
 
 
 def restored(sent: Iterable[tuple[Sent, Manner]], automaton: Automaton) -> Iterator[Event]:
-    """The document of which this was sent."""
+    """Yield the events of the document of which `sent` was sent."""
     restorer = Restorer(automaton)
     count: int | None = None
     yield DOCUMENT_START

@@ -1,4 +1,5 @@
-"""A state: a place inside an element, what can come there, and what is foreseen."""
+"""A state of the automaton: a place inside an element, what can come there, and what is
+foreseen."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from lasthop_xml.xas.names import Name
 
 
 class ForeseenEnd:
-    """The end of the element that we are in, whatever its name."""
+    """The foreseen end of the innermost open element, whatever its name."""
 
     __slots__ = ()
 
@@ -23,22 +24,22 @@ END: Final = ForeseenEnd()
 
 
 class Child(NamedTuple):
-    """An element that can come next, and where its parent is then."""
+    """An element that can come next, and the state of its parent afterwards."""
 
     element: Element
     then: State
 
 
 class Forward(NamedTuple):
-    """Where an event leads to that was foreseen."""
+    """The state that a foreseen event leads to."""
 
     state: State
     outer: tuple[State, Event] | None
-    """If it opens an element: where its parent goes on, and how it ends."""
+    """If the event opens an element: the state in which its parent continues, and its end event."""
 
 
 class State:
-    """A place inside an element."""
+    """A place inside an element, with the events that it allows and the one that it foresees."""
 
     __slots__ = (
         "announcement",
@@ -59,26 +60,28 @@ class State:
         self.index = index
         self.children: dict[Name, Child] = {}
         self.open_children: list[tuple[NameClass, Child]] = []
-        """Elements of names that are not listed."""
+        """Child elements whose names are not listed one by one."""
         self.attributes: dict[Name, State] = {}
         self.open_attributes: list[NameClass] = []
         self.text: State | None = None
-        """Behind a text or a value."""
+        """The state after a text or a value; None if neither is allowed."""
         self.has_values = False
-        """Whether that can be a value of a type that Xebu knows."""
+        """Whether a value of a type that Xebu knows is allowed."""
         self.type: Name | None = None
-        """Of a value here, if there is one type only and no xsi:type that would tell."""
+        """The type of a value here, if there is only one type and no xsi:type that would give
+        it."""
         self.ends = False
         """Whether the element can end here."""
         self.foreseen: Event | ForeseenEnd | None = None
-        """What will come, unless we are told otherwise."""
+        """The event that comes here unless the sender says otherwise."""
         self.forward: Forward | None = None
-        """Where that leads to, unless it is an end."""
+        """The state that the foreseen event leads to; None for an end."""
         self.announcement: Event | None = None
-        """The xsi:type that is foreseen if a value comes that has one; nothing else is then."""
+        """The xsi:type that is foreseen before a value that has one; it is foreseen before nothing
+        else."""
 
     def child(self, name: Name) -> Child | None:
-        """The element of this name, if it can come here."""
+        """Return the child element of this name, or None if it cannot come here."""
         found = self.children.get(name)
         if found is None:
             for names, child in self.open_children:
@@ -87,11 +90,11 @@ class State:
         return found
 
     def has_attribute(self, name: Name) -> bool:
-        """Whether an attribute of this name can come here."""
+        """Return whether an attribute of this name can come here."""
         return name in self.attributes or any(
             names.contains(name) for names in self.open_attributes
         )
 
 
 LOST: Final = State(-1)
-"""Inside an element that the schema does not have: nothing is foreseen until it ends."""
+"""The state inside an element that the schema does not have: nothing is foreseen until it ends."""

@@ -1,7 +1,7 @@
-"""An automaton as the thesis draws it (figure 5.1): one for the encoder, one for the decoder.
+"""An automaton as the thesis draws it (figure 5.1): one table for the encoder, one for the decoder.
 
 Elements that call one another are written out here, so only schemas without recursion have tables.
-Codecs do not need them; they follow `machine`, which also knows what to do where a table has no
+Codecs do not use them; they follow `machine`, which also handles events for which a table has no
 edge. Values are taken to be announced by xsi:type.
 """
 
@@ -24,16 +24,16 @@ from lasthop_xml.xebu.omission.automaton import Automaton
 from lasthop_xml.xebu.omission.states import LOST, ForeseenEnd, State
 
 MOST_DRAWN = 2000
-"""States of a table; nobody would look at more."""
+"""The most states of a table; nobody would read more."""
 
 END_OF_MESSAGE = "EOF"
 
 
 class Edge(NamedTuple):
-    """A line of the table: in a state, on an event, do something and go to another state.
+    """A line of the table: in a state, on an event, take an action and go to another state.
 
     `del` leaves an event out, `out` sends it; `read` takes an event that was sent, `peek` only
-    looks at it. Before and behind it, the decoder puts in what is in `push` and `queue`.
+    looks at it. The decoder adds the events in `push` before it and those in `queue` after it.
     """
 
     state: int
@@ -44,20 +44,20 @@ class Edge(NamedTuple):
     then: int
 
     def __str__(self) -> str:
-        """In the notation of the published code."""
+        """Return the edge in the notation of the code that was published with the thesis."""
         lists = f"[{' '.join(self.push)}][{' '.join(self.queue)}]"
         return f"{self.state}:{self.action} {self.event}{lists}:{self.then}"
 
 
 class _Spot(NamedTuple):
-    """A state, and those in which the elements around it go on."""
+    """A state, and the states in which the open elements around it continue."""
 
     state: State
     outer: tuple[tuple[State, Event], ...]
 
 
 class _Tables:
-    """Walks through all spots of a document."""
+    """Visits all spots of a document and gives them numbers."""
 
     def __init__(self, automaton: Automaton) -> None:
         self._automaton = automaton
@@ -66,7 +66,7 @@ class _Tables:
         self.start = _Spot(automaton.start, ())
 
     def number(self, spot: _Spot) -> int:
-        """Of a spot; behind the root, the next document begins."""
+        """Return the number of a spot; after the root, the next document begins at the start."""
         if not spot.outer and spot.state is not self.start.state:
             spot = self.start
         if spot not in self.numbers:
@@ -90,12 +90,12 @@ class _Tables:
         return _Spot(state.text or LOST, outer)
 
     def foreseen(self, spot: _Spot) -> Event | None:
-        """What is left out here: an announcement, if there is one."""
+        """Return the event that is left out at a spot: an announcement, if it has one."""
         event = spot.state.announcement or spot.state.foreseen
         return spot.outer[-1][1] if isinstance(event, ForeseenEnd) else event
 
     def expected(self, spot: _Spot) -> Iterator[Event]:
-        """What is sent here."""
+        """Yield the events that are sent at a spot."""
         state, left_out = spot.state, self.foreseen(spot)
         for name in state.children:
             event = Event(ELEMENT_START, name, None)
@@ -110,14 +110,14 @@ class _Tables:
             yield spot.outer[-1][1]
 
     def all_from_start(self) -> Iterator[_Spot]:
-        """Every spot that gets a number, once."""
+        """Yield every spot that has a number, once."""
         self.number(self.start)
         while self.waiting:
             yield self.waiting.pop(0)
 
 
 def encoder_table(automaton: Automaton) -> list[Edge]:
-    """The Encoding Omission Automaton.
+    """Return the Encoding Omission Automaton as a table.
 
     An event that has no edge is sent and changes nothing: the default transition.
     """
@@ -125,7 +125,7 @@ def encoder_table(automaton: Automaton) -> list[Edge]:
     edges = []
     for place in tables.all_from_start():
         here = tables.number(place)
-        # Where only a value can come, sending it is the default, and what follows belongs here.
+        # Where only a value can come, sending it is the default, so the edges after it belong here.
         spot = _behind_value(tables, place)
         event = tables.foreseen(spot)
         if event is not None:
@@ -145,11 +145,11 @@ def _behind_value(tables: _Tables, spot: _Spot) -> _Spot:
 
 
 def decoder_table(automaton: Automaton) -> list[Edge]:
-    """The Decoding Omission Automaton.
+    """Return the Decoding Omission Automaton as a table.
 
     An event that has no edge is read and changes nothing: the default transition. The thesis does
-    not say what happens to events that were left out behind the last one that was sent; here the
-    end of a message is looked at like an event.
+    not say what happens to events that were left out after the last one that was sent; here the end
+    of a message is treated like an event.
     """
     tables = _Tables(automaton)
     edges = []
@@ -173,7 +173,7 @@ def decoder_table(automaton: Automaton) -> list[Edge]:
 
 
 def _closed(tables: _Tables, spot: _Spot) -> tuple[_Spot, tuple[str, ...]]:
-    """Past the ends that have to come now."""
+    """Return the spot after the ends that must come now, and their labels."""
     queue = []
     while spot.outer and (event := tables.foreseen(spot)) is not None:
         if event.kind is not ELEMENT_END or any(tables.expected(spot)):

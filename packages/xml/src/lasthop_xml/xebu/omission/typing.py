@@ -1,4 +1,4 @@
-"""Plain sequences to typed ones: text becomes values where the schema says so."""
+"""From plain sequences to typed ones: text becomes values where the schema gives a type."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _STRING = Name(XSD_NS, "string")
 
 
 def typed_by_schema(events: EventSequence, automaton: Automaton) -> Iterator[Event]:
-    """Make the only text of an element a value of its type, where that loses nothing.
+    """Replace the text of an element by a value of its type, where that loses nothing.
 
     Elements with an xsi:type are left to `typed_sequence`. Strings stay texts, which get tokens.
     """
     place = Place(automaton)
-    announced = False  # by the element that we are right inside of
+    announced = False  # the innermost open element has an xsi:type
     held: tuple[Event, Name] | None = None  # a text that is typed if its element ends with it
     for event in events:
         kind, name, _ = event
