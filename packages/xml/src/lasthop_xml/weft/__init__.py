@@ -1,7 +1,8 @@
-"""Weft: the events of XAS as what both ends could not have guessed.
+"""Weft: messages that contain only what the receiver could not have guessed.
 
-Runs of markup are the warp, the same in every message; values are drawn through them. Start reading
-at `runs` (documents as runs and values), then `engine.memory` (what both ends learn), `session`
-(the two ends), `engine.writing` and `engine.reading` (levels fast and deflate), `dense` (level max)
-and `snapshot` (state as bytes, and trained profiles). docs/weft.md describes the bytes.
+A document is runs of markup, which are the same in every message (a weaver's warp), and values
+between them (the weft). Start reading at `runs` (documents as runs and values), then
+`engine.memory` (what both ends learn), `session` (the two ends), `engine.writing` and
+`engine.reading` (levels fast and deflate), `dense` (level max) and `snapshot` (state as bytes, and
+trained profiles). docs/weft.md describes the bytes.
 """

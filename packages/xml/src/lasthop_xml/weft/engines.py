@@ -1,4 +1,4 @@
-"""Which engine does the work: plain Python, or the same modules compiled by `make accelerate`."""
+"""The choice of an engine: plain Python, or the same modules compiled by `make accelerate`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 
 class Engine:
-    """The classes of one build of `lasthop_xml.weft.engine`."""
+    """The modules of one build of `lasthop_xml.weft.engine`."""
 
     __slots__ = ("chain", "columns", "compiled", "memory", "reading", "writing")
 
@@ -38,5 +38,5 @@ def _compiled() -> Engine | None:
 
 PURE: Final = Engine("lasthop_xml.weft.engine")
 COMPILED: Final = _compiled()
-"""None if it was not built."""
+"""The compiled engine; None if it was not built."""
 BEST: Final = COMPILED or PURE

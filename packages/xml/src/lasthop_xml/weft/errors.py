@@ -1,4 +1,4 @@
-"""What can go wrong between two ends of a Weft session.
+"""The errors of the two ends of a Weft session.
 
 Malformed
 └── WeftFormatError     the bytes are not Weft
@@ -13,18 +13,18 @@ from lasthop_xml.errors import Malformed, TooLarge
 
 
 class WeftFormatError(Malformed):
-    """The bytes are not a Weft message. `offset` is where they stop making sense."""
+    """The bytes are not a Weft message; `offset` is the place of the first error."""
 
     code = "weft_format"
 
 
 class WeftStateError(WeftFormatError):
-    """The two ends have learned different things; `epoch` is the one that a reset has to leave."""
+    """The two ends have learned different things; `epoch` is the one that a reset must end."""
 
     code = "weft_state"
 
 
 class WeftLimitError(TooLarge):
-    """A message asks for more than we are ready to spend."""
+    """A message has a size, a depth or a count above its limit."""
 
     code = "weft_limit"

@@ -1,8 +1,8 @@
-"""Values as dictionary keys: equal only if XML writes them alike.
+"""Values as dictionary keys that are equal only if XML writes them alike.
 
-Python finds 0.0 and -0.0 equal, an instant the same in every zone, and 1.5 and 1.50 one decimal.
-A guess that is right by such an equality would change a document. Values that could have a double
-like that stand in a document of runs by their lexical form; all others, nearly all, by themselves.
+To Python 0.0 and -0.0 are equal, and so are an instant in two time zones, and the decimals 1.5 and
+1.50. A guess that is right by such an equality would change a document. Values that can be equal to
+a different one are therefore replaced by their lexical form; nearly all values need not be.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from lasthop_xml.xas.names import Name, check_text
 from lasthop_xml.xas.types.table import PRIMITIVES
 
 LARGEST: Final = 2**59
-"""Numbers from here on are written by their text, so that codes of differences fit 63 bits."""
+"""Integers from this size on are written as text, so that codes of differences fit into 63 bits."""
 
 
 class Lexical(str):
-    """The text of a value that cannot stand for itself."""
+    """The lexical form of a value, in place of the value."""
 
     __slots__ = ()
 
 
 def exact(type_: Name, value: Any) -> Any:
-    """What stands for a value of a primitive type; InvalidValue if it is not of that type."""
+    """Return a value of a primitive type, or its `Lexical` if it can be equal to a different one;
+    raise InvalidValue if it is not of that type."""
     primitive = PRIMITIVES.get(type_)
     if primitive is None:
         raise UnknownType("no primitive type has this name", type=str(type_))
@@ -41,14 +42,14 @@ def exact(type_: Name, value: Any) -> Any:
 
 
 def natural(type_: Name | None, value: Any) -> Any:
-    """The value that `exact` was given."""
+    """Return the value that `exact` was given."""
     if type(value) is Lexical and type_ is not None:
         return PRIMITIVES[type_].parse(value)
     return value
 
 
 def _string(value: object) -> bool:
-    # Any other string than a plain one is refused by the type.
+    # Subclasses of str are refused by the type.
     return type(value) is str and check_text(value) is value
 
 
@@ -81,4 +82,5 @@ _THEMSELVES: Final[Mapping[str, Callable[[Any], bool]]] = {
     "float": _never,
     "decimal": _never,
 }
-"""Types of which some values stand for themselves; all values of the others do."""
+"""For types of which only some values can be keys themselves, the test for those; all values of
+other types can."""

@@ -1,7 +1,7 @@
 """All that an end has learned, in plain values that can be written to a disk.
 
-A snapshot says the same to both engines, and to both kinds of end. It may come from a disk or from
-somebody else: what does not fit together is refused, so that a restored memory obeys the same rules
+A snapshot can be used by both engines, and by both kinds of end. It may come from a disk or from
+another host: what does not fit together is refused, so that a restored memory obeys the same rules
 as one that has learned from messages.
 """
 
@@ -30,14 +30,15 @@ from lasthop_xml.xas.types.table import PRIMITIVES, lexical
 
 VERSION: Final = 1
 MAX_SNAPSHOT: Final = 16 * 2**20
-"""Bytes. A memory takes 4 MB at most, and level max as much again for what it counts."""
+"""The most bytes of a snapshot: a memory takes 4 MB at most, and level max as much again for its
+models."""
 _NOWHERE: Final = -1
 _THE_END: Final = -1
 
 _Item = tuple[int, str, str, str]
-"""The kind of an event, its name, and the value of an xsi:type."""
+"""An event of a run: its kind, its name, and the value of an xsi:type."""
 _Link = tuple[int, int]
-"""A run and a column."""
+"""A link: the numbers of a run and of a column."""
 _Counts = tuple[list[int], list[int]]
 _Pairs = list[tuple[int, int, int]]
 
@@ -104,7 +105,7 @@ class Snapshot(msgspec.Struct, array_like=True):
 
 
 def frozen(learned: Learned) -> Snapshot:
-    """What was learned, in plain values."""
+    """Return what was learned, in plain values."""
     memory, models = learned.memory, learned.models
     keys = {column.number: key for key, column in memory.columns.items()}
     return Snapshot(
@@ -170,7 +171,7 @@ def _plain_column(
             for entry in column.entries[1:]
         ],
         [(key, entry.index) for key, entry in column.guess.items()],
-        # Writers add words by their text, readers by their number.
+        # Encoders keep words by their text, decoders by their number.
         max(list(column.words), column.word_list, key=len),
         None if column.model is None else _plain_model(column.model),
     )
@@ -208,7 +209,8 @@ def _plain_letters(letters: Letters) -> _Letters:
 
 
 def thawed(snapshot: Snapshot, engine: Engine, limits: Limits) -> Learned:
-    """What was learned, ready to go on; WeftStateError if it does not fit together."""
+    """Return what was learned, ready for use; raise WeftStateError if the snapshot does not fit
+    together."""
     try:
         return _Thaw(snapshot, engine, limits).learned()
     except (IndexError, KeyError, ValueError, OverflowError, AttributeError) as error:
@@ -218,7 +220,7 @@ def thawed(snapshot: Snapshot, engine: Engine, limits: Limits) -> Learned:
 
 
 class _Thaw:
-    """The work of restoring one snapshot."""
+    """The restoring of one snapshot."""
 
     def __init__(self, snapshot: Snapshot, engine: Engine, limits: Limits) -> None:
         self._state = snapshot

@@ -1,4 +1,4 @@
-"""The items of a run that is written in full."""
+"""The kinds of items in a run that is written in full."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Final
 from lasthop_xml.xas.events import SAME_TEXT, Kind
 from lasthop_xml.xas.names import Name
 
-# The items of a run that is written in full: the lower three bits of a byte.
+# The kind of an item is in the lower three bits of its byte.
 END: Final = 0
-"""So many elements end, less one."""
+"""Ends of elements; the item's number is how many, less one."""
 START: Final = 1
 PREFIX: Final = 2
 TYPE: Final = 3
-"""An xsi:type."""
+"""An xsi:type attribute, with its value."""
 ATTRIBUTE_SLOT: Final = 4
 TYPED_SLOT: Final = 5
 OTHER_SLOT: Final = 6
-"""What comes next, without a name."""
+"""The end of the run, where the next value is in an event without a name, or the document ends."""
 
 SLOTS: Final[Mapping[tuple[Kind | None, Name | None], int]] = {
     (None, None): 0,

@@ -12,24 +12,24 @@ from lasthop_xml.xas.limits import Limits
 
 
 class Models:
-    """What level max has learned, besides what columns have of their own."""
+    """The models of level max that are not models of a single column."""
 
     __slots__ = ("common", "counts", "letters", "runs", "sizes")
 
     def __init__(self) -> None:
         self.common: Bits = {}
-        """How all columns chose: where a column starts from."""
+        """The choices of all columns, from which a new column starts."""
         self.counts: Bits = {}
-        """Of values in a document."""
+        """The models of the number of values in a document."""
         self.sizes: Bits = {}
         self.letters = Letters()
-        """Of new words."""
+        """The models of the letters of new words."""
         self.runs = Letters()
-        """Of new runs."""
+        """The models of the bytes of new runs."""
 
 
 class Learned:
-    """A memory, the models of level max, and what reads and writes with them."""
+    """A memory, the models of level max, and the reader and the writer that use them."""
 
     __slots__ = ("memory", "models", "reader", "writer")
 
@@ -41,5 +41,5 @@ class Learned:
 
 
 def nothing_learned(engine: Engine, limits: Limits) -> Learned:
-    """Where a session without a profile starts."""
+    """Return the state from which a session without a profile starts."""
     return Learned(engine, engine.memory.Memory(limits.depth), Models(), limits)

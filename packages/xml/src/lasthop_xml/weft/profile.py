@@ -1,7 +1,7 @@
 """Profiles: what both ends know before the first message.
 
-A profile is trained on sample documents, by the sender or by whoever designed the messages, and
-shipped like a dictionary; or it is made from a schema. It is a snapshot, without a session.
+A profile is trained on sample documents, by the sender or by the designer of the messages, and
+shipped like a dictionary; or it is made from a schema. It is a snapshot without a session.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _State = TypeVar("_State")
 
 
 class Profile:
-    """Bytes that both ends have."""
+    """A trained state that both ends of a session have, as bytes."""
 
     __slots__ = ("_snapshot", "check", "data")
 
@@ -32,16 +32,17 @@ class Profile:
             raise WeftStateError("this is not a profile")
         self.data = data
         self.check = zlib.crc32(data)
-        """Where the chain of checks starts: messages need the same profile at the other end."""
+        """The CRC-32 at which the chain of checks starts, so that messages can only be decoded with
+        the same profile."""
         self._snapshot = read_snapshot(data[len(MAGIC) :], Snapshot)
 
     def learned(self, engine: Engine, limits: Limits) -> Learned:
-        """A memory of its own for a session that starts."""
+        """Return a new memory with the profile's content, for a session that starts."""
         return thawed(self._snapshot, engine, limits)
 
 
 class NoProfile(Profile):
-    """Nothing is known beforehand."""
+    """The profile of a session whose ends know nothing beforehand."""
 
     __slots__ = ()
 
@@ -57,7 +58,8 @@ NO_PROFILE: Final = NoProfile()
 
 
 def read_snapshot(data: bytes, kind: type[_State]) -> _State:
-    """A snapshot of this kind, in plain values; WeftStateError if it is none."""
+    """Return a snapshot of this kind, in plain values; raise WeftStateError if the bytes are not
+    one."""
     if len(data) > MAX_SNAPSHOT:
         raise WeftStateError("a snapshot is too large", size=len(data), most=MAX_SNAPSHOT)
     try:

@@ -1,11 +1,12 @@
-"""Documents as runs and values: what Weft works on, and what fast producers make.
+"""Documents as runs and values: the form that Weft works on, which fast producers can make
+directly.
 
 A document is cut at its values: `run 0, value 1, run 1, ... value n, run n`. A run is everything
-between two values (tags, prefix mappings, xsi:type) and says what kind of value comes next; the
-last run of a document has none. A message of 242 events is some 44 runs and 43 values, and a
+between two values (tags, prefix mappings, xsi:type), and has the kind of the value that comes next;
+the last run of a document has none. A message of 242 events is some 44 runs and 43 values, and a
 connection has a few dozen different runs, so codecs that work on runs do little per event.
 
-Equal runs are one object in the whole process, which makes comparing them free.
+Equal runs are one object in the whole process, so comparing them costs nothing.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ from lasthop_xml.xas.sequence import EventList
 from lasthop_xml.xas.types.table import PRIMITIVES
 
 MAX_RUN: Final = 1024
-"""Events of a run. A tag has a handful; a longer run would only repeat, one byte at a time, what
-somebody else once sent."""
+"""The most events of a run. A tag has a handful; a longer run would only let a peer repeat, for one
+byte each time, what was once sent."""
 
 
-# The shapes of values: how those that follow a run are predicted and written. Plain numbers, since
+# The shapes of values: how the values after a run are predicted and written. Plain numbers, since
 # hot loops compare them.
 NOTHING: Final = 0
-"""The document ends."""
+"""There is no value, since the document ends."""
 TEXT: Final = 1
 NUMBER: Final = 2
 """Integers of at most 64 bits."""
@@ -51,9 +52,9 @@ TIME: Final = 4
 FRACTION: Final = 5
 BYTES: Final = 6
 NAME: Final = 7
-"""Texts that start with a name: instructions and references to entities."""
+"""Texts that start with a name: processing instructions and entity references."""
 LEXICAL: Final = 8
-"""Values of any other type, by their text."""
+"""Values of any other type, as text."""
 
 _SHAPES: Final = {
     **dict.fromkeys(("byte", "short", "int", "long"), NUMBER),
@@ -70,7 +71,7 @@ _known: WeakValueDictionary[tuple[tuple[Event, ...], Kind | None, Name | None], 
 
 
 class Run:
-    """The events between two values, and what the second one is. Made by `run_of` only."""
+    """The events between two values, and the kind of the second value. Made only by `run_of`."""
 
     __slots__ = (
         "__weakref__",
@@ -92,11 +93,12 @@ class Run:
         """The name in that event: of an attribute, or of a type."""
         self.shape = _shape(slot, name)
         self.closes, self.opens, self.rises = _nesting(events)
-        # Where a value stands is said by its place and by what was opened last, whatever was
-        # closed before: so the members of a list stand alike.
+        # A column is identified by the open elements and what was opened last, whatever was closed
+        # before, so that all members of a list have the same column.
         cut = _cut(events)
         self.tail: Run | None = run_of(events[cut:], slot, name) if cut else None
-        """The same from its last element start, or behind its last element end, if it is longer."""
+        """The run from its last element start, or after its last element end; None if that is the
+        whole run."""
 
     def __repr__(self) -> str:
         return f"Run({', '.join(map(repr, self.events))} -> {self.slot!r} {self.name or ''})"
@@ -106,7 +108,7 @@ _known = WeakValueDictionary()
 
 
 def run_of(events: tuple[Event, ...], slot: Kind | None, name: Name | None = None) -> Run:
-    """The run of these events, which leads to a value in an event of that kind and name."""
+    """Return the run of these events, which leads to a value in an event of that kind and name."""
     key = events, slot, name
     run = _known.get(key)
     if run is None:
@@ -138,8 +140,8 @@ def _cut(events: tuple[Event, ...]) -> int:
 
 
 def _nesting(events: tuple[Event, ...]) -> tuple[tuple[Name, ...], tuple[Name, ...], int]:
-    """Elements that end here but started earlier, those that only start here, and how many were
-    open at once of those that start here."""
+    """Return the elements that end here but started earlier, those that only start here, and how
+    many of the latter were open at once."""
     closes: list[Name] = []
     opens: list[Name] = []
     rises = 0
@@ -166,11 +168,11 @@ class RunSequence(msgspec.Struct, eq=False):
 
     runs: Sequence[Run]
     values: Sequence[Any]
-    """One less than there are runs."""
+    """The values of the document, one fewer than its runs."""
     _events: EventList | None = None
 
     def events(self) -> EventList:
-        """All events, made when they are first asked for."""
+        """Return all events; they are made at the first call."""
         if self._events is None:
             out = EventList([DOCUMENT_START])
             extend, add = out.extend, out.append
@@ -192,4 +194,4 @@ class RunSequence(msgspec.Struct, eq=False):
         return self.events().at(index)
 
     def release(self, before: int) -> None:
-        """A document in memory keeps what it has."""
+        """Do nothing: a document in memory keeps all its events."""

@@ -1,8 +1,8 @@
-"""Profiles from a schema: what its documents look like, before there are any.
+"""Profiles from a schema: what both ends can know about its documents before there are any.
 
 Sample documents are made that show every choice of the schema at least twice, a session learns from
 them, and then their values are forgotten: what is left is runs, names, columns and what can follow
-what. Whoever has the same schema makes the same profile, so only the schema has to be shared.
+what. Peers that have the same schema make the same profile, so only the schema has to be shared.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ from lasthop_xml.xas.types.texts import QName
 from lasthop_xml.xas.types.times import Duration
 
 MOST_DOCUMENTS: Final = 40
-"""Samples of a schema. Those of most show everything after a dozen."""
+"""The most samples of a schema; for most schemas a dozen show everything."""
 MOST_EVENTS: Final = 20_000
-"""Of one sample; a schema with many choices inside one another is shown only in part."""
+"""The most events of one sample; a schema with many nested choices is shown only in part."""
 MOST_REPEATS: Final = 64
 DEEPEST: Final = 16
-"""Elements inside one another, where the schema allows to stop."""
+"""The most elements inside one another, where the schema allows fewer."""
 _UNREACHABLE: Final = 10**6
 
 _VALUES: Final[dict[str, Any]] = {
@@ -72,7 +72,7 @@ _VALUES: Final[dict[str, Any]] = {
 
 
 def schema_profile(schema: Schema) -> Profile:
-    """What both ends know from a schema alone, at any level."""
+    """Return the profile of what both ends know from a schema alone, at any level."""
     encoder = Encoder(Level.MAX)
     for document in Samples(schema).documents():
         encoder.encode(document)
@@ -84,7 +84,7 @@ def schema_profile(schema: Schema) -> Profile:
 
 
 class Samples:
-    """Documents that show what a schema allows."""
+    """Makes sample documents that show what a schema allows."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
@@ -96,7 +96,7 @@ class Samples:
         self._heights = _heights(schema)
 
     def documents(self) -> list[EventList]:
-        """Until every choice that was met has been shown twice."""
+        """Return sample documents in which every choice that was met is shown twice."""
         found: list[EventList] = []
         while len(found) < MOST_DOCUMENTS and not (found and self._all_shown()):
             self._room = MOST_EVENTS
@@ -154,7 +154,8 @@ class Samples:
             attributes.append(attribute(XSI_TYPE if name == XSI_TYPE else name, text))
 
     def _choose(self, choice: Choice, depth: int) -> Pattern:
-        """The part that was shown least, or the one that ends soonest when we are deep."""
+        """Return the part that was shown least, or the one that ends soonest if the depth is
+        great."""
         key = id(choice)
         self._choices[key] = choice
         parts = choice.parts
@@ -168,7 +169,7 @@ class Samples:
     def _repeat(
         self, pattern: Pattern, attributes: list[Event], out: list[Event], depth: int
     ) -> None:
-        # Twice, and then as long as there is something to show that was not.
+        # Twice, and then as long as new parts of choices are shown.
         for count in range(MOST_REPEATS):
             before = len(self._shown)
             self._content(pattern, attributes, out, depth)
@@ -186,7 +187,8 @@ class Samples:
         return typed(type_, _VALUES.get(type_.local, self._text()))
 
     def _text(self) -> str:
-        """No two alike: a name is told from a value by what follows it."""
+        """Return a new text: values must differ, since a name is told from a value by what follows
+        it."""
         self._texts += 1
         return str(self._texts)
 
@@ -195,7 +197,7 @@ class Samples:
 
 
 def _heights(schema: Schema) -> dict[int, int]:
-    """How many elements are inside one another at least, of each element."""
+    """Return the least number of nested elements of each element."""
     heights: dict[int, int] = {}
     changed = True
     while changed:

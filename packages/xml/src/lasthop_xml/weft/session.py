@@ -5,11 +5,11 @@
     2 bytes     check
     the rest    the body, in the form of its level
 
-What an end has learned depends on what it started from and on the messages since, and on nothing
-else. So the check is a chain (`engine/chain.py`), which starts from the profile's. A lost,
-repeated, reordered or damaged message, or a state from somewhere else, breaks the chain before
-anything is decoded. Every 64th check also covers the values of the document, to find an end that
-does not learn as it should.
+What an end has learned depends only on the profile that it started from and on the messages since.
+So the check is a chain (`engine/chain.py`) that starts from the profile's check. A lost, repeated,
+reordered or damaged message, or a state from elsewhere, breaks the chain before anything is
+decoded. Every 64th check also covers the values of the document, to find an end that does not learn
+as it should.
 """
 
 from __future__ import annotations
@@ -36,23 +36,24 @@ from lasthop_xml.xas.limits import DEFAULT_LIMITS, Limits
 from lasthop_xml.xas.sequence import EventList, EventSequence
 
 MAX_MESSAGE: Final = 2**20
-"""Bytes of a message, unless both ends agree on more."""
+"""The most bytes of a message, unless both ends agree on more."""
 FRESH: Final = 4
 WINDOW: Final = 2**15
-"""Bytes that deflate looks back."""
+"""The number of earlier bytes that deflate can refer to."""
 _TAIL: Final = b"\0\0\xff\xff"
-"""What every flushed block of deflate ends with; not sent."""
+"""The last bytes of every flushed deflate block, which are not sent."""
 
 
 class Level(IntEnum):
-    """How hard to try. Each message names its own, so a session may change it at any time."""
+    """The effort to make messages small. Each message names its level, so a session may change it
+    at any time."""
 
     FAST = 0
-    """What was not guessed, in bytes."""
+    """Bytes for what was not guessed."""
     DEFLATE = 1
-    """The same, through one deflate stream for the connection."""
+    """The bytes of FAST, through one deflate stream for the connection."""
     MAX = 2
-    """Every choice by its probability: the least bytes, for a millisecond or two."""
+    """Every choice is coded by its probability: the fewest bytes, for a millisecond or two."""
 
 
 _FAST: Final = Level.FAST
@@ -60,7 +61,7 @@ _HEADS: Final = tuple(bytes((level,)) for level in Level)
 
 
 class End:
-    """What both ends of a session have in common."""
+    """The state that an encoder and a decoder of a session have in common."""
 
     __slots__ = (
         "_chain",
@@ -90,7 +91,7 @@ class End:
         self._start_again()
 
     def _start_again(self) -> None:
-        """Know what the profile says, and no more."""
+        """Forget everything but the profile."""
         self._chain: Chain = self.engine.chain.Chain(self.profile.check, 0)
         self.learned: Learned = self.profile.learned(self.engine, self._limits)
         self._stream: Any = None
@@ -99,29 +100,29 @@ class End:
 
     @property
     def chain(self) -> int:
-        """What the next check goes on from."""
+        """Return the check that the next message's check continues."""
         return self._chain.link
 
     @property
     def messages(self) -> int:
-        """Of this epoch."""
+        """Return the number of messages of this epoch."""
         return self._chain.messages
 
     def _remember(self, body: bytes) -> None:
-        """Keep what deflate can refer to, for a snapshot."""
+        """Keep the bytes that deflate can refer to, for a snapshot."""
         self._history.append(body)
         self._history_size += len(body)
         while self._history_size - len(self._history[0]) >= WINDOW:
             self._history_size -= len(self._history.popleft())
 
     def window(self) -> bytes:
-        """The bodies that deflate can still refer to."""
+        """Return the bodies that deflate can still refer to."""
         return b"".join(self._history)[-WINDOW:]
 
     def resume(
         self, epoch: int, messages: int, chain: int, learned: Learned, window: bytes
     ) -> None:
-        """Go on where a snapshot was taken."""
+        """Continue where a snapshot was taken."""
         self.epoch = epoch
         self._chain = self.engine.chain.Chain(chain, messages)
         self.learned = learned
@@ -130,12 +131,14 @@ class End:
         self._history_size = len(window)
 
     def _forget(self) -> None:
-        """A memory is full: start again within the epoch, as the other end does."""
+        """Forget all but the profile within the epoch, since the memory is full; the other end does
+        the same."""
         self.learned = self.profile.learned(self.engine, self._limits)
 
 
 class Encoder(End):
-    """Encodes the documents of one direction, in order."""
+    """An encoder for the documents of one direction of a session; its messages must be decoded in
+    order."""
 
     __slots__ = ("_fresh", "_splitter", "forgetful", "level")
 
@@ -152,7 +155,8 @@ class Encoder(End):
         super().__init__(profile, limits, max_message, engine)
         self.level = level
         self.forgetful = forgetful
-        """Begin each message anew: for pipes that lose or reorder them."""
+        """Whether each message begins a new epoch: for connections that lose or reorder
+        messages."""
         self._fresh = True
         self._splitter = Splitter(limits)
 
@@ -169,11 +173,13 @@ class Encoder(End):
         self._fresh = messages == 0
 
     def encode(self, events: EventSequence) -> bytes:
-        """One document. If it cannot be encoded, the session is as before, or begins anew."""
+        """Encode one document and return its message. After an error the session is as before, or
+        begins a new epoch."""
         return self.encode_runs(self._splitter.split(events))
 
     def encode_runs(self, document: RunSequence) -> bytes:
-        """The same from runs and values, without a look at events."""
+        """Encode a document given as runs and values, without looking at events; return its
+        message."""
         if self.forgetful and not self._fresh:
             self.reset()
         learned = self.learned
@@ -190,7 +196,7 @@ class Encoder(End):
             head = bytes((level | FRESH, self.epoch)) if self._fresh else _HEADS[level]
             message = self._chain.sealed(head, body, document)
         except BaseException:
-            # It may have learned half of it.
+            # The end may have learned half of the document.
             self.reset()
             raise
         self._fresh = False
@@ -218,13 +224,13 @@ class Encoder(End):
 
 
 def level_of(data: bytes) -> Level | None:
-    """How hard the encoder of a message tried; None if no message begins like that."""
+    """Return the level of a message; None if the bytes do not begin like a message."""
     level = data[0] & 3 if data else len(Level)
     return Level(level) if level < len(Level) else None
 
 
 class Decoder(End):
-    """Decodes the messages of one direction, in order."""
+    """A decoder for the messages of one direction of a session, which must come in order."""
 
     __slots__ = ("_few", "_started", "poisoned")
 
@@ -237,10 +243,11 @@ class Decoder(End):
         engine: Engine = BEST,
     ) -> None:
         super().__init__(profile, limits, max_message, engine)
-        # Runs that stand for so few events and values that no limit can be exceeded.
+        # So few runs that their events and values cannot exceed a limit.
         self._few = min(limits.events // (MAX_RUN + 1) - 1, limits.size // (2 * LONGEST_KEPT))
         self.poisoned = False
-        """Whether an earlier message was not understood; only a new epoch helps."""
+        """Whether an earlier message failed; only a message that begins a new epoch can then be
+        decoded."""
         self._started = False
 
     def resume(
@@ -250,11 +257,13 @@ class Decoder(End):
         self._started = messages > 0
 
     def decode(self, data: bytes) -> EventList:
-        """The events of one document."""
+        """Decode the next message and return the events of its document; any error poisons the
+        decoder."""
         return self.decode_runs(data).events()
 
     def decode_runs(self, data: bytes) -> RunSequence:
-        """The same as runs and values, without making events."""
+        """Decode the next message and return its document as runs and values, without making
+        events."""
         if len(data) > self._max_message:
             self._poison()
             raise WeftLimitError("a message is too large", size=len(data), most=self._max_message)
@@ -339,7 +348,7 @@ class Decoder(End):
 
 
 def _check_limits(document: RunSequence, learned: Learned, limits: Limits) -> None:
-    """What is cheaper to look at afterwards."""
+    """Check the limits that are cheaper to check afterwards."""
     steps = len(document.runs)
     if steps * learned.memory.longest > limits.events:
         events = 1 + steps + sum(len(run.events) for run in document.runs)

@@ -1,7 +1,8 @@
-"""The state of an end as bytes, so that it survives reconnects, restarts and a move.
+"""The state of an end as bytes, so that it survives reconnects, restarts and a move to another
+host.
 
-A snapshot is taken between two messages. The end that is restored from it goes on as if nothing had
-happened; if the other end has gone further or stayed behind, the chain of checks tells.
+A snapshot is taken between two messages. The end that is restored from it continues as if nothing
+had happened; if the other end is ahead or behind, the chain of checks shows it.
 """
 
 from __future__ import annotations
@@ -32,12 +33,13 @@ class _State(msgspec.Struct, array_like=True):
 
 
 def save_encoder(encoder: Encoder) -> bytes:
-    """What `restore_encoder` goes on from."""
+    """Return the encoder's state as bytes for `restore_encoder`."""
     return _save(encoder, encodes=True, level=encoder.level, forgetful=encoder.forgetful)
 
 
 def save_decoder(decoder: Decoder) -> bytes:
-    """What `restore_decoder` goes on from."""
+    """Return the decoder's state as bytes for `restore_decoder`; raise WeftStateError if it is
+    poisoned."""
     if decoder.poisoned:
         raise WeftStateError("a poisoned state is not worth keeping", epoch=decoder.epoch)
     return _save(decoder, encodes=False, level=0, forgetful=False)
@@ -66,7 +68,8 @@ def restore_encoder(
     limits: Limits = DEFAULT_LIMITS,
     engine: Engine = BEST,
 ) -> Encoder:
-    """An encoder that goes on where the snapshot was taken; the profile is that of the session."""
+    """Return an encoder that continues where the snapshot was taken; the profile must be that of
+    the session."""
     state = _read(data, profile, encodes=True)
     try:
         level = Level(state.level)
@@ -86,7 +89,8 @@ def restore_decoder(
     limits: Limits = DEFAULT_LIMITS,
     engine: Engine = BEST,
 ) -> Decoder:
-    """A decoder that goes on where the snapshot was taken; the profile is that of the session."""
+    """Return a decoder that continues where the snapshot was taken; the profile must be that of the
+    session."""
     state = _read(data, profile, encodes=False)
     decoder = Decoder(profile=profile, limits=limits, engine=engine)
     _resume(decoder, state, engine, limits)
@@ -111,8 +115,8 @@ def _resume(end: End, state: _State, engine: Engine, limits: Limits) -> None:
 
 
 def train(documents: Iterable[EventSequence], *, limits: Limits = DEFAULT_LIMITS) -> Profile:
-    """A profile of what a session would know after these documents, at any level."""
-    # What level max learns is all that the others learn, and more.
+    """Return a profile of what a session would know after these documents, at any level."""
+    # Level max learns all that the other levels learn, and more.
     encoder = Encoder(Level.MAX, limits=limits, max_message=2**31)
     for document in documents:
         encoder.encode(document)
@@ -120,5 +124,5 @@ def train(documents: Iterable[EventSequence], *, limits: Limits = DEFAULT_LIMITS
 
 
 def profile_of(encoder: Encoder) -> Profile:
-    """What this end knows now, as what others can start from."""
+    """Return what this encoder knows now, as a profile that other sessions can start from."""
     return Profile(MAGIC + msgspec.msgpack.encode(frozen(encoder.learned)))

@@ -1,6 +1,6 @@
-"""Events to runs and values.
+"""From events to runs and values.
 
-Everything that could be wrong with a document is found here, before a codec has learned half of it.
+Every error of a document is found here, before a codec has learned half of it.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from lasthop_xml.xas.names import XSI_TYPE, Name, check_name, check_text, is_ncn
 from lasthop_xml.xas.sequence import EventSequence
 
 _MOST_REMEMBERED = 4096
-"""Runs that a splitter finds again without looking at their events one by one."""
+"""The most runs that a splitter finds again without checking their events one by one."""
 
 
 class Splitter:
-    """Cuts the documents of a session, which tend to have the same runs."""
+    """Splits the documents of a session, which tend to have the same runs, into runs and values."""
 
     __slots__ = ("_limits", "_runs")
 
@@ -45,7 +45,8 @@ class Splitter:
         self._runs: dict[tuple[tuple[Event, ...], Kind | None, Name | None], Run] = {}
 
     def split(self, events: EventSequence) -> RunSequence:
-        """A document as runs and values."""
+        """Return a document as runs and values; raise MalformedEvents or WeftLimitError for an
+        invalid one."""
         if isinstance(events, RunSequence):
             return events
         source = iter(events)
@@ -123,7 +124,7 @@ class Splitter:
 
 
 def _checked(kind: Kind, name: Name | None, value: Any, last: Event | None) -> Any:
-    """A value as it stands in a document of runs, if it can stand there at all."""
+    """Return a value as a document of runs contains it; raise MalformedEvents if it cannot."""
     if kind is TYPED_CONTENT and name is not None:
         return exact(name, value)
     if type(value) is not str:

@@ -1,7 +1,8 @@
-"""A range coder: choices with known probabilities as bytes, hardly more than these must be.
+"""A range coder: choices with known probabilities as bytes, in nearly the fewest possible.
 
 Both coders have the same methods, which take the choice (ignored when decoding) and return it. A
-probability is that of a 1, in 65536ths. Everything is integers, so it is the same everywhere.
+probability is that of a 1, in 65536ths. All arithmetic is on integers, so the results are the same
+on every machine.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ _WHOLE: Final = 1 << 32
 
 
 class RangeEncoder:
-    """Choices to bytes."""
+    """Writes choices as bytes, by their probabilities."""
 
     encoding = True
 
@@ -26,7 +27,7 @@ class RangeEncoder:
         self._out = bytearray()
 
     def bit(self, probability: int, choice: int) -> int:
-        """One of two."""
+        """Write a choice of two, given the probability of 1, and return it."""
         bound = (self._range >> 16) * probability
         if choice:
             self._range = bound
@@ -38,7 +39,7 @@ class RangeEncoder:
         return choice
 
     def one_of(self, weights: Sequence[int], total: int, choice: int) -> int:
-        """One of several, by its place; `total` is the sum of the weights."""
+        """Write a choice of several, by its index; `total` is the sum of the weights."""
         step = self._range // total
         self._low += step * sum(weights[:choice])
         self._range = step * weights[choice]
@@ -47,7 +48,7 @@ class RangeEncoder:
         return choice
 
     def bits(self, count: int, choice: int) -> int:
-        """A number of so many bits, all as likely."""
+        """Write a number of `count` bits, all values of which are equally likely."""
         while count > 16:
             count -= 16
             self._uniform(16, choice >> count & 0xFFFF)
@@ -81,7 +82,7 @@ class RangeEncoder:
         out[at] += 1
 
     def finish(self) -> bytes:
-        """All bytes. The fewest that lie within the range, without zeros at their end."""
+        """Return all bytes: the fewest that lie within the range, without zeros at their end."""
         low, span = self._low, self._range
         value = low
         for size in range(4):
@@ -98,7 +99,7 @@ class RangeEncoder:
 
 
 class RangeDecoder:
-    """Bytes to choices. What is missing at the end is zeros."""
+    """Reads choices from bytes, by their probabilities; bytes missing at the end count as zeros."""
 
     encoding = False
 
@@ -125,7 +126,7 @@ class RangeDecoder:
 
     def one_of(self, weights: Sequence[int], total: int, _choice: int) -> int:
         step = self._range // total
-        # A damaged message can point behind the last weight.
+        # A damaged message can point past the last weight.
         rest = min(self._code // step, total - 1)
         below = 0
         choice = 0

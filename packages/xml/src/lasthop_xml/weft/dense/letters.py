@@ -1,7 +1,8 @@
-"""New strings, bit by bit.
+"""The coding of new strings, bit by bit.
 
-Each bit is predicted from none, one and two bytes before it. The predictions are added up
-in the logistic domain, weighted by how good each kind was before (logistic mixing); all integers.
+Each bit is predicted from none, one and two bytes before it. The predictions are added up in the
+logistic domain, weighted by how good each kind was before (logistic mixing); all arithmetic is on
+integers.
 """
 
 from __future__ import annotations
@@ -13,28 +14,29 @@ from lasthop_xml.weft.dense.models import Coder
 
 _STEPS: Final = tuple(round(4096 / (1 + exp(-at / 2))) for at in range(-16, 17))
 """The logistic curve at every half from -8 to 8. None of these is near a rounding edge, so they are
-the same integers everywhere; what lies between is interpolated."""
+the same integers everywhere; values in between are interpolated."""
 _LONGEST: Final = 2047
 _SEEN: Final = 31
 _RATES: Final = tuple(131072 // (2 * seen + 3) for seen in range(25))
 _START: Final = 2048 << 9
-"""A probability of one half in 65536ths, shifted by the five bits of how often it was seen."""
+"""A probability of one half in 65536ths, shifted by the five bits that count how often it was
+seen."""
 _WEIGHTS: Final = (22000, 30000, 40000)
 _SOME: Final = (0, 1, 2, *(3,) * 22)
 _NEXT: Final = (*range(1, 25), 24)
 MAX_CONTEXTS: Final = 2**15
-"""Predictions that are kept, about 3 MB of them; then all of them are forgotten."""
+"""The most predictions that are kept, about 3 MB of them; above it, all are forgotten."""
 
 
 def _squash(strength: int) -> int:
-    """256ths of a logit to a probability in 4096ths."""
+    """Return the probability in 4096ths of a logit in 256ths."""
     at, rest = divmod(strength + 2048, 128)
     mean = (_STEPS[at] * (128 - rest) + _STEPS[at + 1] * rest + 64) >> 7
     return max(1, min(4095, mean))
 
 
 def _stretched() -> tuple[int, ...]:
-    """The inverse: for each probability the least strength that reaches it."""
+    """Return the inverse of `_squash`: for each probability the least logit that reaches it."""
     found = []
     strength = -_LONGEST
     for probability in range(4096):
@@ -49,7 +51,7 @@ _STRETCH: Final = _stretched()
 
 
 class Letters:
-    """What strings look like."""
+    """Predictions of the bytes of strings, which learn from the strings that are coded."""
 
     __slots__ = ("contexts", "weights")
 
@@ -57,10 +59,10 @@ class Letters:
         self.contexts: dict[int, int] = {}
         """By the bytes before and the bits so far: a probability, and how often it was seen."""
         self.weights: dict[int, tuple[int, int, int]] = {}
-        """By how often the longer contexts were seen."""
+        """The weights of the three predictions, by how often the longer contexts were seen."""
 
     def text(self, coder: Coder, data: bytes, most: int) -> bytes:
-        """At most so many bytes, none of them zero; a zero ends them."""
+        """Code at most `most` bytes, none of them zero, and a zero at their end; return them."""
         self._tidy()
         out = bytearray()
         history = 0
@@ -73,7 +75,7 @@ class Letters:
         return bytes(out)
 
     def octets(self, coder: Coder, data: bytes, size: int) -> bytes:
-        """So many bytes."""
+        """Code exactly `size` bytes, and return them."""
         self._tidy()
         out = bytearray()
         history = 0
@@ -99,7 +101,7 @@ class Letters:
             m0, m1, m2 = find(node, _START), find(key1, _START), find(key2, _START)
             n0, n1, n2 = m0 & _SEEN, m1 & _SEEN, m2 & _SEEN
             p0, p1, p2 = m0 >> 5, m1 >> 5, m2 >> 5
-            # What was never asked for has no opinion: the strength of one half is none.
+            # A context that was never seen has no influence: the strength of one half is zero.
             s0, s1, s2 = _STRETCH[p0 >> 4], _STRETCH[p1 >> 4], _STRETCH[p2 >> 4]
             key = _SOME[n1] | _SOME[n2] << 2
             w0, w1, w2 = mixers.get(key, _WEIGHTS)

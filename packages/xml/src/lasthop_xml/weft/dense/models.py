@@ -1,7 +1,7 @@
-"""Probabilities that learn from the choices they were asked for.
+"""Probabilities that learn from the choices that are coded with them.
 
-Everything here grows with use and is bounded by what it is about: a column has at most so many
-entries and words. `plain` and `restored` turn a model into numbers and back, for snapshots.
+Everything here grows with use and is limited by what it describes: a column has a limited number of
+entries and words.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from lasthop_xml.weft.dense.coder import RangeDecoder, RangeEncoder
 Coder: TypeAlias = RangeEncoder | RangeDecoder
 
 Bit: TypeAlias = list[int]
-"""The probability of a 1 in 65536ths, and how often it was asked for."""
+"""The probability of a 1 in 65536ths, and how often it was used."""
 Bits: TypeAlias = dict[int, Bit]
 
 _SLOWEST: Final = 60
-"""Choices after which a model learns no slower: the world changes."""
+"""The number of choices after which a model learns no slower, so that it can follow changes."""
 _RATES: Final = tuple(655360 // (10 * seen + 16) for seen in range(_SLOWEST + 1))
 LEAST: Final = 48
-"""In 65536ths: nothing is impossible."""
+"""The least probability, in 65536ths: no choice is impossible."""
 MOST: Final = 65536 - LEAST
 EVEN: Final = 32768
 
 
 def learn(model: Bit, choice: int) -> None:
-    """Move a probability towards what was chosen, the less the more it has seen."""
+    """Move a probability towards the choice, the less the more choices it has seen."""
     probability, seen = model
     if choice:
         probability += (65536 - probability) * _RATES[seen] >> 16
@@ -49,7 +49,7 @@ def choose(coder: Coder, models: Bits, key: int, choice: int) -> int:
 
 
 def code_tree(coder: Coder, models: Bits, width: int, choice: int) -> int:
-    """A number of so many bits, whose values are not equally likely."""
+    """Code a number of `width` bits, whose values are not equally likely."""
     node = 1
     for place in range(width - 1, -1, -1):
         node = node << 1 | choose(coder, models, node, choice >> place & 1)
@@ -57,7 +57,7 @@ def code_tree(coder: Coder, models: Bits, width: int, choice: int) -> int:
 
 
 def code_number(coder: Coder, models: Bits, number: int) -> int:
-    """A number of at most 63 bits: its length, then its upper bits by what they were before."""
+    """Code a number of at most 63 bits: its length, then its upper bits by their models."""
     length = code_tree(coder, models, 6, number.bit_length())
     if length < 2:
         return length
@@ -78,12 +78,12 @@ class Counts:
 
     def __init__(self) -> None:
         self.places: dict[int, int] = {}
-        """Of each number in `weights`; in order."""
+        """The index of each number in `weights`, in order."""
         self.weights: list[int] = []
         self.total = 0
 
     def add(self, number: int, weight: int, most: int) -> None:
-        """Choose a number once more; weights are halved when they add up to more than `most`."""
+        """Count a number once more; weights are halved when they add up to more than `most`."""
         at = self.places.get(number)
         if at is None:
             self.places[number] = len(self.weights)
@@ -96,7 +96,7 @@ class Counts:
             self.total = sum(self.weights)
 
     def code(self, coder: Coder, number: int, *, without: Counts | None = None) -> int:
-        """One of the numbers that are here, and not in `without`."""
+        """Code one of the numbers that are counted here and not in `without`."""
         numbers = list(self.places)
         weights = self.weights
         total = self.total
@@ -110,12 +110,12 @@ class Counts:
         return numbers[coder.one_of(weights, total, numbers.index(number) if coder.encoding else 0)]
 
     def confidence(self) -> int:
-        """A number below 16: how many there are, and how often any was chosen."""
+        """Return a number below 16 for how many numbers there are and how often any was chosen."""
         return min(len(self.weights), 3) << 2 | min(self.total // 6, 3)
 
 
 class ColumnModel:
-    """What level max knows about a column, besides what its memory knows."""
+    """What level max knows about a column, besides the column's memory."""
 
     __slots__ = (
         "after",
@@ -134,13 +134,13 @@ class ColumnModel:
         self.steps: Bits = {}
         self.digits: Bits = {}
         self.after = Counts()
-        """Runs that followed where another was guessed."""
+        """How often each run followed where another was guessed."""
         self.all = Counts()
-        """Entries."""
+        """How often each entry occurred."""
         self.by_key: dict[int, Counts] = {}
-        """Entries, by the current entry of the column's parent."""
+        """How often each entry occurred, by the current entry of the column's parent."""
         self.words = Counts()
         self.by_word: dict[int, Counts] = {}
-        """Words, by the word before."""
+        """How often each word occurred, by the word before it."""
         self.by_place: dict[int, Counts] = {}
-        """Words, by how many came before."""
+        """How often each word occurred, by the number of words before it."""

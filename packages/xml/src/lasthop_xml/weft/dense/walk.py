@@ -1,4 +1,4 @@
-"""One document, choice by choice.
+"""The walk through one document, choice by choice.
 
 The same code walks when encoding and when decoding. A method that codes something takes it when
 encoding, and anything when decoding, and returns it.
@@ -53,15 +53,15 @@ from lasthop_xml.xas.names import check_text, is_ncname
 from lasthop_xml.xas.types.table import PRIMITIVES, lexical
 
 STEPS_PER_BYTE: Final = 512
-"""Of a message: it has at least one byte for so many values, so that a short one is little work."""
+"""The most values per byte of a message, so that a short message is little work."""
 MOST_LETTERS: Final = 2048
-"""Bytes of a message that are coded bit by bit, at some 30 µs each; more are only compressed. The
-first message of a connection has some hundreds."""
+"""The most bytes of a message that are coded bit by bit, at about 30 µs each; more are only
+compressed. The first message of a connection has some hundreds."""
 
 OMITTED: Final = 64
-"""Zeros at the end of a message are not sent; a compressed text ends in few."""
+"""Zeros at the end of a message are not sent; a compressed text ends in fewer than this many."""
 
-# Keys of choices that columns make; those that depend on a confidence have 16 of them.
+# Keys of the choices that columns make; a choice that depends on a confidence has 16 keys.
 _GUESSED, _GUESSED_BEFORE, _FOLLOWED, _KNOWN_RUN = 1, 2, 3, 4
 _KNOWN, _SCALED, _AS_TEXT, _SAME_SCALE, _DECIMAL, _NEGATIVE = 5, 8, 9, 10, 11, 12
 _KNOWN_WORD, _IS_DIGITS, _RAW = 13, 14, 15
@@ -73,7 +73,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Walker:
-    """Codes one document."""
+    """Encodes or decodes one document at level max."""
 
     __slots__ = ("_bytes", "_coder", "_learned", "_letters_left", "_memory", "_models", "_room")
 
@@ -85,17 +85,17 @@ class Walker:
         self._letters_left = MOST_LETTERS
         self._room = limits.size
         self._bytes = 0
-        """Of the message that is read."""
+        """The number of bytes of the message that is being decoded."""
 
     def write(self, document: RunSequence) -> int:
-        """Encode a document; returns how many bytes its message needs at least."""
+        """Encode a document; return the least number of bytes that its message must have."""
         count = len(document.values)
         code_number(self._coder, self._models.counts, count)
         self._walk(count, document.runs, document.values, [], [])
         return count // STEPS_PER_BYTE
 
     def read(self, size: int, most: int) -> RunSequence:
-        """Decode a document from a message of so many bytes."""
+        """Decode a document from a message of `size` bytes."""
         count = code_number(self._coder, self._models.counts, 0)
         if count > most:
             raise WeftLimitError("a message has too many events", most=most)
@@ -132,7 +132,8 @@ class Walker:
                 values_out.append(value)
 
     def _choose(self, model: ColumnModel, key: int, choice: int) -> int:
-        """A choice of a column; one that has not made it yet starts from what others did."""
+        """Code a choice of a column; a column's first one starts from the choices of all
+        columns."""
         common = self._models.common
         own = model.bits.get(key)
         shared = common.get(key)
@@ -177,7 +178,7 @@ class Walker:
         return found
 
     def _octets(self, letters: Letters, data: bytes) -> bytes:
-        """Any bytes: letter by letter, or compressed when that would take too long."""
+        """Code any bytes: letter by letter, or compressed when that would take too long."""
         coder = self._coder
         if not choose(coder, self._models.common, _RAW, len(data) > self._letters_left):
             size = code_number(coder, self._models.sizes, len(data))
@@ -188,7 +189,8 @@ class Walker:
         if size > self._room:
             raise WeftLimitError("a message expands to too much text", most=self._room)
         if not coder.encoding and size > self._bytes + OMITTED:
-            # They are as long in the message. Without this a few bytes could ask for a million.
+            # Compressed texts are as long in the message; without this a few bytes could ask for a
+            # million.
             raise WeftFormatError("a message is too short for its texts")
         packed = bytes(coder.bits(8, packed[at] if coder.encoding else 0) for at in range(size))
         if coder.encoding:
@@ -250,7 +252,7 @@ class Walker:
                 column.current = 0
                 known = column.other
         if index:
-            # A column that was full has started again, and its model with it.
+            # A column that was full has started again, and so has its model.
             model = _model_of(column)
             keyed = model.by_key.setdefault(key, Counts())
             keyed.add(index, _HEAVY, _MOST_BY_KEY)
@@ -258,7 +260,7 @@ class Walker:
         return known, value
 
     def _new(self, column: Column, model: ColumnModel, value: Any) -> tuple[Any, int]:
-        """A value that is new in its column, and its size."""
+        """Code a value that is new in its column; return it and its size."""
         shape = column.shape
         if shape in {TEXT, NAME}:
             text = self._text(column, model, value or "")
@@ -300,7 +302,7 @@ class Walker:
         return number == 1 if shape == BOOLEAN else number
 
     def _step(self, column: Column, model: ColumnModel, number: int) -> int:
-        """A number as its difference to the one before, in units that fit."""
+        """Code a number as its difference to the one before, in units of the column's scale."""
         base, scale = column.base.number, column.scale
         step = number - base
         scaled = scale > 0 and self._choose(model, _SCALED, step % scale == 0)
@@ -343,7 +345,7 @@ class Walker:
         return -size if negative else size
 
     def _text(self, column: Column, model: ColumnModel, text: str) -> str:
-        """Words that are known, and words that are not; or something too long for that."""
+        """Code a text as known and new words, or as bytes if it is too long for that."""
         coder = self._coder
         words = text.split(" ") if coder.encoding else []
         fits = len(words) <= MOST_WORDS and len(text) <= LONGEST_SPLIT
@@ -374,7 +376,8 @@ class Walker:
         here = model.by_place.get(place)
         if here is None:
             here = model.by_place[place] = Counts()
-        # What a word was always followed by, then what stood at its place, then any other word.
+        # First the word that always followed the previous one, then words at this place, then any
+        # word.
         if len(after.places) == 1 and self._choose(
             model, _BY_WORD + after.confidence(), index in after.places
         ):
@@ -398,7 +401,7 @@ class Walker:
         return word, index
 
     def _new_word(self, column: Column, model: ColumnModel, word: str) -> tuple[str, int]:
-        """A word in full, and its number if it is kept."""
+        """Code a word in full; return it and its number, or -1 if it is not kept."""
         coder = self._coder
         if self._choose(model, _IS_DIGITS, is_digits(word)):
             groups = word.split("-")

@@ -1,7 +1,7 @@
-"""The checks of one direction: they find a message that does not continue what an end knows.
+"""The chain of checks of one direction, which finds a message that does not continue the session.
 
-The CRC-32 of each body is continued from the one before it, together with what stands before the
-check in the message. Every 64th check also covers the values of the document.
+The CRC-32 of each body continues that of the one before, together with the bytes before the check
+in the message. Every 64th check also covers the values of the document.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from lasthop_xml.xas.events import TYPED_CONTENT
 from lasthop_xml.xas.types.table import lexical
 
 CHECKED: Final = 63
-"""The bits of a message's number that are all set when its values are checked: in every 64th. It
-costs as much as encoding a few messages."""
+"""The bits of a message's number that are all set if its values are checked: in every 64th message.
+A check of values costs as much as encoding a few messages."""
 _OCTETS: Final = tuple(bytes((octet,)) for octet in range(256))
 
 
 class Chain:
-    """Where the checks of one direction have come to."""
+    """The chain of checks of one direction, at its latest message."""
 
     __slots__ = ("_check", "_next", "link", "messages")
 
@@ -28,12 +28,12 @@ class Chain:
         self.link = link
         """The CRC-32 of the last body."""
         self.messages = messages
-        """So many went before."""
+        """The number of messages so far."""
         self._next = 0
         self._check = 0
 
     def sealed(self, head: bytes, body: bytes, document: RunSequence) -> bytes:
-        """The message with this head and body, which is the next."""
+        """Return the next message, with this head and body, and continue the chain."""
         link = crc32(body, self.link ^ _number(head, len(head)))
         check = link
         if self.messages & CHECKED == CHECKED:
@@ -43,9 +43,10 @@ class Chain:
         return b"".join((head, _OCTETS[check >> 8 & 0xFF], _OCTETS[check & 0xFF], body))
 
     def opened(self, message: bytes, size: int) -> bytes | None:
-        """The body behind a head of that size and its check; None if it cannot be the next.
+        """Return the body after a head of that size and its check; None if the message cannot be
+        the next.
 
-        IndexError if the message ends before its check does.
+        Raises IndexError if the message ends before its check does.
         """
         check = message[size] << 8 | message[size + 1]
         body = message[size + 2 :]
@@ -57,7 +58,7 @@ class Chain:
         return body
 
     def accepted(self, document: RunSequence) -> bool:
-        """Whether the body that was opened had these values. Then the chain goes on from it."""
+        """Return whether the body that was opened has these values; if so, continue the chain."""
         link = self._next
         if (
             self.messages & CHECKED == CHECKED
@@ -70,12 +71,13 @@ class Chain:
 
 
 def _number(message: bytes, size: int) -> int:
-    """A head of one byte or two as a number, first byte least significant."""
+    """Return a head of one or two bytes as a number, first byte least significant."""
     return message[0] if size == 1 else message[0] | message[1] << 8
 
 
 def values_check(document: RunSequence) -> int:
-    """The CRC-32 of all values: the UTF-8 of their lexical forms, a zero byte behind each."""
+    """Return the CRC-32 of all values: the UTF-8 of their lexical forms, with a zero byte after
+    each."""
     texts = []
     for run, value in zip(document.runs, document.values, strict=False):
         if type(value) is str or run.slot is not TYPED_CONTENT:

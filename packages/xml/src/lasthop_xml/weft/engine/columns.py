@@ -11,11 +11,11 @@ from lasthop_xml.xas.types.numbers import Integer
 from lasthop_xml.xas.types.table import PRIMITIVES
 
 FIRST_CREDIT: Final = 16
-"""New values that a column may keep without any having come back: ids and times never do."""
+"""New values that a column may keep before any of them has come back: ids and times never do."""
 
 
 class Nothing:
-    """Equal to no value."""
+    """A value that is equal to no other value."""
 
     __slots__ = ()
 
@@ -24,7 +24,7 @@ NOTHING: Final = Nothing()
 
 
 class Place:
-    """The elements that are open, as the innermost one and those around it."""
+    """The open elements: the innermost one, and the place around it."""
 
     __slots__ = ("depth", "inner", "name", "number", "outer")
 
@@ -37,7 +37,8 @@ class Place:
 
 
 class Link:
-    """A run, and the column of the value that it leads to; at a document's end that is DEAD_END."""
+    """A run, and the column of the value that it leads to, which is DEAD_END at the end of a
+    document."""
 
     __slots__ = ("column", "run")
 
@@ -61,7 +62,7 @@ class Entry:
 
 
 class Base:
-    """The number that the next one is written as a step from."""
+    """The number from which the next number of a column is written as a step."""
 
     __slots__ = ("number",)
 
@@ -70,7 +71,7 @@ class Base:
 
 
 class Column:
-    """The values that stood at one place, and how to guess the next one."""
+    """The values that occurred at one place of documents, and the guesses of the next one."""
 
     __slots__ = (
         "base",
@@ -134,7 +135,7 @@ class Column:
         self.forget()
 
     def forget(self) -> None:
-        """Start again with no values."""
+        """Forget all values of the column."""
         self.credit = FIRST_CREDIT
         self.model: Any = None
         self.other = Entry(self, NOTHING, 0, self.usual)
@@ -147,6 +148,6 @@ class Column:
 
 
 DEAD_END: Final = Column(0, Place(None, None, 0, 0), None, Base(), None)
-"""Has no values, and leads nowhere."""
+"""The column at the end of a document, which has no values."""
 NOWHERE: Final = DEAD_END.usual
-"""What is guessed to follow when nothing is known: a run that no run is equal to."""
+"""The guess when nothing is known: a link whose run is equal to no run."""

@@ -1,4 +1,4 @@
-"""Values that were not guessed, as bytes: by the shape of their column.
+"""The bytes of values that were not guessed, by the shape of their column.
 
 The code of a value that is known is the number of its entry, shifted left by the column's `shift`.
 Otherwise its lower bits are not all 0:
@@ -31,11 +31,11 @@ from lasthop_xml.xas.names import check_text, is_ncname
 from lasthop_xml.xas.types.table import PRIMITIVES, lexical
 
 MAX_WORDS: Final = 512
-"""Of a column; later ones are written in full."""
+"""The most words of a column; later ones are written in full."""
 MOST_WORDS: Final = 31
-"""Of a text that is written word by word."""
+"""The most words of a text that is written word by word."""
 LONGEST_SPLIT: Final = 256
-"""Characters of a text that is written word by word."""
+"""The most characters of a text that is written word by word."""
 
 _FRACTION_TEXT: Final = 61
 _FRACTION_BYTES: Final = 63
@@ -46,18 +46,20 @@ _DIGITS: Final = re.compile(r"(?=[a-f-]*[0-9])[0-9a-f-]{4,}").fullmatch
 
 
 def is_digits(word: str) -> bool:
-    """Whether a word is hexadecimal digits, perhaps in groups: an id, hardly ever seen again."""
+    """Return whether a word is hexadecimal digits, perhaps in groups: an id, hardly ever seen
+    again."""
     return not word.isalpha() and _DIGITS(word) is not None
 
 
 def seconds_of(value: datetime) -> int:
-    """Whole seconds since 1970 of an instant in UTC; less work than a difference of two."""
+    """Return the whole seconds since 1970 of an instant in UTC; cheaper than a difference of
+    two."""
     minutes = (value.toordinal() - _EPOCH_DAY) * 1440 + value.hour * 60 + value.minute
     return minutes * 60 + value.second
 
 
 def write_value(column: Column, out: bytearray, value: Any) -> int:
-    """Write a value that has no entry: its code + 1, and what follows. Returns its size."""
+    """Write a value that has no entry: its code + 1, and what follows. Return the value's size."""
     shape = column.shape
     text: str
     if shape == NUMBER:
@@ -174,7 +176,8 @@ def _write_fraction(column: Column, out: bytearray, value: float) -> None:
 
 
 def fraction_digits(size: float, scale: int) -> int:
-    """The digits with so many behind the point, or -1 if they do not give the value back."""
+    """Return the digits of a number with `scale` of them after the point, or -1 if they do not give
+    the value back."""
     power = FRACTION_POWERS[scale]
     if size * power < 9e15:
         digits: int = round(size * power)
@@ -184,7 +187,7 @@ def fraction_digits(size: float, scale: int) -> int:
 
 
 def read_value(column: Column, source: Source, code: int) -> Any:
-    """The value with this code; `source.size` is then its size."""
+    """Return the value with this code; `source.size` is then its size."""
     shape = column.shape
     source.size = 8
     if shape == NUMBER:

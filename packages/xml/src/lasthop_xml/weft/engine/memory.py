@@ -1,12 +1,12 @@
-"""What both ends of a session remember: columns of values, and what followed what.
+"""The memory of both ends of a session: columns of values, and what followed what.
 
-A *column* is a place where values stand: the open elements, what was opened for the value, and in
-lists of names and values the name. Each value of a column is an *entry*, and knows the *link* (run
+A *column* is a place where values occur: the open elements, what was opened for the value, and in
+lists of names and values the name. Each value of a column is an *entry*, and has the *link* (run
 and next column) that followed it. So a right guess of a value is also a guess of what comes next,
 and a message that brings nothing new is a walk along links.
 
-Both ends take the same steps in the same order, and learn only where a guess was wrong: a right one
-changes nothing but where we are.
+Both ends take the same steps in the same order, and learn only where a guess was wrong: a right
+guess changes nothing but the current place.
 """
 
 from __future__ import annotations
@@ -20,21 +20,22 @@ from lasthop_xml.xas.errors import MalformedEvents
 from lasthop_xml.xas.names import XML_NS, XSD_NS, XSI_NS, Name
 
 MAX_SIZE: Final = 4 * 2**20
-"""Bytes that a memory may take, by our own rough count; then both ends start again."""
+"""The most bytes of a memory, by a rough count; above it, both ends start again."""
 MAX_TABLE: Final = 4096
-"""Runs, names, namespaces, types and columns, of each; then both ends start again."""
+"""The most runs, names, namespaces, types or columns, each; above it, both ends start again."""
 MAX_ENTRIES: Final = 1024
-"""Of a column, which then starts again. A value that did not come back among so many is no loss."""
+"""The most entries of a column, which then starts again. A value that did not come back among so
+many is no loss."""
 LONGEST_KEPT: Final = 256
-"""Characters of a value that is kept. Longer ones seldom repeat."""
+"""The most characters of a value that is kept; longer ones seldom repeat."""
 LONGEST_SELECTOR: Final = 32
-"""Characters of a name that has a column of its own for what follows it."""
+"""The most characters of a name that has a column of its own for the values that follow it."""
 KNOWN_SPACES: Final = ("", XML_NS, XSD_NS, XSI_NS)
 """Namespaces that have a number from the start."""
 
 
 class Memory:
-    """Everything that one direction of a session has learned."""
+    """All that one direction of a session has learned, at any level."""
 
     __slots__ = (
         "clock",
@@ -60,10 +61,10 @@ class Memory:
     def __init__(self, depth: int) -> None:
         self.depth = depth
         self.size = 0
-        """In bytes, roughly. Above MAX_SIZE both ends start again before the next message."""
+        """The rough size in bytes. Above MAX_SIZE both ends start again before the next message."""
         self.message = 0
         self.longest = 1
-        """Events that one step can stand for at most."""
+        """The most events that one step can stand for."""
         self.runs: dict[Run, int] = {}
         self.run_list: list[Run] = []
         self.names: dict[Name, int] = {}
@@ -80,7 +81,8 @@ class Memory:
         self.columns: dict[tuple[int, Any, int, int], Column] = {}
 
     def grow(self, size: int, count: int) -> None:
-        """Something was added to a table, which now has so many."""
+        """Count `size` more bytes; a table with more than MAX_TABLE items makes both ends start
+        again."""
         self.size += size
         if count > MAX_TABLE:
             self.size += MAX_SIZE
@@ -111,7 +113,8 @@ class Memory:
         self.grow(150 + len(text), len(self.type_list))
 
     def follow(self, before: Column, entry: Entry, run: Run) -> Link:
-        """Learn that `run` came after `entry`, where something else was guessed."""
+        """Learn that `run` came after `entry`, where something else was guessed; return the link to
+        it."""
         column = entry.column
         if entry.linked:
             column.changes += 1
@@ -122,7 +125,8 @@ class Memory:
         if link is None:
             link = column.links[run] = Link(run, self._column(before, column, 0, run))
             self.size += 150
-            # A list whose members are followed by different things: names that select.
+            # The members of a list are followed by different runs, so they may be names that select
+            # values.
             if column.parent is column and column.shape == TEXT:
                 column.selects = len(column.links) > 1
         if column.selects:
@@ -135,14 +139,15 @@ class Memory:
         return link
 
     def _selected(self, before: Column, entry: Entry, run: Run) -> Link:
-        """The link to a column that only follows this entry."""
+        """Return the link to a column whose values only follow this entry."""
         column = entry.column
         if run.slot is None or len(entry.value) > LONGEST_SELECTOR:
             return column.links[run]
         return Link(run, self._column(before, column, entry.index, run))
 
     def _column(self, before: Column, column: Column, index: int, run: Run) -> Column:
-        """The column of the value behind `run`; the run has to fit what is open."""
+        """Return the column of the value after `run`; raise MalformedEvents if the run does not fit
+        the open elements."""
         place = self.moved(column.place, run)
         if run.slot is None:
             if place is not self.outside:
@@ -156,14 +161,16 @@ class Memory:
             # What a name selects depends on the value before the name.
             found.parent = before if index else column
         elif found.stamp == self.message and found.parent is not found and index == 0:
-            # It comes again in one message: a list, whose members predict one another.
+            # The column occurs twice in one message: it is a list, whose members predict one
+            # another.
             found.parent = found
             found.guess.clear()
         found.stamp = self.message
         return found
 
     def new_column(self, place: Place, run: Run, selector: int, selected: int) -> Column:
-        """A column for values behind `run`, perhaps only those that an entry of another selects."""
+        """Add a column for values after `run`, perhaps only for those that an entry of another
+        column selects."""
         base = self.clock if run.shape == TIME else Base()
         column = Column(len(self.column_list), place, run, base, NOWHERE)
         self.columns[place.number, run.tail or run, selector, selected] = column
@@ -172,7 +179,8 @@ class Memory:
         return column
 
     def moved(self, place: Place, run: Run) -> Place:
-        """Where we are after a run; it has to fit what is open."""
+        """Return the place after a run; raise MalformedEvents if the run does not fit the open
+        elements."""
         for name in run.closes:
             if place.outer is None or place.name != name:
                 raise MalformedEvents("an element ends that is not open", name=str(name))
@@ -184,7 +192,7 @@ class Memory:
         return place
 
     def inside(self, outer: Place, name: Name) -> Place:
-        """A new place, one element further in."""
+        """Return a new place inside an element `name`."""
         place = Place(outer, name, outer.depth + 1, len(self.place_list))
         self.place_list.append(place)
         outer.inner[name] = place
@@ -192,11 +200,11 @@ class Memory:
         return place
 
     def keep(self, before: Column, column: Column, value: Any, size: int) -> Entry:
-        """Learn a value that is new in its column, if it is worth it."""
+        """Learn a value that is new in its column, if it is worth it; return its entry."""
         key = column.parent.current
         guess = column.guess
         if key in guess:
-            # It could have been guessed, had it come before.
+            # There was a guess and it was wrong: a column of ids loses its credit like this.
             column.credit -= 1
         if column.credit <= 0 or size > LONGEST_KEPT:
             column.current = 0

@@ -7,12 +7,13 @@ from typing import Final
 from lasthop_xml.weft.errors import WeftFormatError
 
 COMPILED: Final = ".compiled." in __name__
-"""Whether this is the compiled copy, where a plain loop is faster than a trick."""
+"""Whether this is the compiled copy, in which a plain loop is faster than a trick."""
 _FLAGS: Final = tuple(bytes(byte >> bit & 1 for bit in range(8)) for byte in range(256))
 
 
 def put_number(out: bytearray, value: int) -> None:
-    """Seven bits to a byte, least significant first; the top bit says that more follow."""
+    """Write a number, seven bits to a byte, least significant first; the top bit means that more
+    follow."""
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)
         value >>= 7
@@ -20,20 +21,22 @@ def put_number(out: bytearray, value: int) -> None:
 
 
 def put_flags(out: bytearray, start: int, flags: bytearray) -> None:
-    """Bits into the zero bytes at `start`, least significant first, from the digits 0 and 1."""
+    """Write bits into the zero bytes at `start`, least significant first, from the digits 0 and
+    1."""
     if COMPILED:
         for at in range(len(flags)):
             if flags[at] == 0x31:
                 out[start + (at >> 3)] |= 1 << (at & 7)
         return
-    # A row of binary digits, last one first, becomes a number faster than any loop of ours.
+    # Converting a row of binary digits, last one first, into a number is faster than a loop in
+    # Python.
     flags.reverse()
     size = (len(flags) + 7) >> 3
     out[start : start + size] = int(flags, 2).to_bytes(size, "little")
 
 
 class Source:
-    """Bytes that are read from the front. IndexError where they end early."""
+    """Reads the bytes of a message from the front; raises IndexError where they end early."""
 
     __slots__ = ("data", "pos", "room", "size")
 
@@ -41,9 +44,9 @@ class Source:
         self.data = b""
         self.pos = 0
         self.size = 0
-        """Of the value that was read last."""
+        """The size of the value that was read last."""
         self.room = 0
-        """Characters that new texts may still have in this message."""
+        """The number of characters that new texts may still have in this message."""
 
     def number(self) -> int:
         data = self.data
@@ -65,7 +68,8 @@ class Source:
         return byte
 
     def flags(self, count: int) -> bytes:
-        """So many bits, each as a byte that is 0 or 1. Those that fill up the last byte are 0."""
+        """Return `count` bits, each as a byte that is 0 or 1; bits that fill up the last byte must
+        be 0."""
         data = self.data
         pos = self.pos
         end = pos + ((count + 7) >> 3)
@@ -90,11 +94,11 @@ class Source:
         return self.data[pos:end]
 
     def digits(self, size: int) -> str:
-        """So many hexadecimal digits."""
+        """Return `size` hexadecimal digits."""
         return self.octets((size + 1) >> 1).hex()[:size]
 
     def groups(self, count: int) -> list[str]:
-        """So many groups of digits; each takes a byte at least."""
+        """Return `count` groups of hexadecimal digits; each takes at least a byte."""
         if count > len(self.data) - self.pos:
             raise IndexError
         return [self.digits(self.number() >> 3) for _ in range(count)]

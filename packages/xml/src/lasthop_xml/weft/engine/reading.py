@@ -1,7 +1,7 @@
-"""The body of a message to runs and values: `writing`, the other way round.
+"""From the body of a message to runs and values: the reverse of `writing`.
 
 The peer may be hostile: every number is checked before it is used, and what the reader learns from
-a message is bounded by the message's size.
+a message is limited by the message's size.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from lasthop_xml.xas.names import XSI_TYPE, Name, check_name, check_text
 
 
 class Reader:
-    """Reads the bodies of one direction of a session."""
+    """Reads the bodies of one direction of a session, at levels fast and deflate."""
 
     __slots__ = ("events", "limits", "memory", "room", "source")
 
@@ -50,7 +50,7 @@ class Reader:
         self.source = Source()
 
     def document(self, data: bytes, start: int) -> RunSequence:
-        """The document whose body starts there."""
+        """Return the document whose body starts at `start`."""
         memory = self.memory
         source = self.source
         memory.message += 1
@@ -160,7 +160,7 @@ class Reader:
         return memory.follow(before, entry, run)
 
     def run_in(self, data: bytes, column: Column) -> Run:
-        """A run in full, by itself, behind a value of `column`."""
+        """Return a run that is written in full in `data` and follows a value of `column`."""
         source = self.source
         source.data = data
         source.pos = 0
@@ -173,7 +173,7 @@ class Reader:
         return check_text(self.source.octets(self.source.number()).decode())
 
     def _run(self, column: Column) -> Run:
-        """A run in full. Ends have no names: they are those of what is open."""
+        """Read a run in full. Ends have no names: they belong to the open elements."""
         source = self.source
         events: list[Event] = []
         place = column.place

@@ -1,4 +1,4 @@
-"""Runs and values to the body of a message: a bit for every step, and what was not guessed.
+"""From runs and values to the body of a message: a bit for every step, and what was not guessed.
 
 number of values n
 n + 1 bits, least significant first: 1 where the run or the value was not guessed
@@ -31,7 +31,7 @@ from lasthop_xml.xas.events import ATTRIBUTE, ELEMENT_END, ELEMENT_START, TYPED_
 
 
 class Writer:
-    """Writes the bodies of one direction of a session."""
+    """Writes the bodies of one direction of a session, at levels fast and deflate."""
 
     __slots__ = ("memory", "out")
 
@@ -40,14 +40,14 @@ class Writer:
         self.out = bytearray()
 
     def body(self, runs: Sequence[Run], values: Sequence[Any]) -> bytes:
-        """One document."""
+        """Return the body of one document."""
         memory = self.memory
         memory.message += 1
-        # Copies, so that all values come from memory at once, not one by one as they are met.
+        # Copies, so that the values are read from main memory together and not as they are met.
         items = list(values)
         count = len(items)
         steps = runs if type(runs) is list else list(runs)
-        # The number of values, and room for the bits.
+        # The number of values, and space for the bits.
         if count < 0x80:
             out = bytearray((count >> 3) + 2)
             out[0] = count
@@ -125,7 +125,7 @@ class Writer:
         return memory.follow(before, entry, run)
 
     def run_octets(self, run: Run) -> bytes:
-        """A run in full, by itself."""
+        """Return the bytes of a run that is written in full."""
         self.out = bytearray()
         self._run(run)
         return bytes(self.out)
@@ -136,7 +136,7 @@ class Writer:
         self.out += data
 
     def _run(self, run: Run) -> None:
-        """A run in full, with numbers for names that were seen before."""
+        """Write a run in full, with numbers for names that were seen before."""
         ends = 0
         for kind, name, value in run.events:
             if kind is ELEMENT_END:
@@ -159,7 +159,7 @@ class Writer:
             self._item(OTHER_SLOT, SLOTS[run.slot, run.name])
 
     def _item(self, kind: int, index: int) -> None:
-        """Three bits for the kind, five for a number that is small."""
+        """Write an item: three bits for its kind, five for a small number."""
         if index < 31:
             self.out.append(index << 3 | kind)
         else:
