@@ -1,6 +1,7 @@
-"""XML Signature and XML Encryption over event sequences, whichever format they travel in.
+"""XML Signature and XML Encryption over event sequences, in whichever format they are sent.
 
-What is signed is the canonical form of the events, so a signature that was made over XML holds
-after a trip through Xebu and the other way round. Start reading at `signing` and `verifying`, then
-`encryption`. The cryptography itself is that of the `cryptography` package (extra `security`).
+A signature covers the canonical form of the events, so a signature that was made over XML remains
+valid after the document was sent as Xebu, and the other way round. Start reading at `signing` and
+`verifying`, then `encryption`. The cryptography itself is that of the `cryptography` package (extra
+`security`).
 """

@@ -1,9 +1,9 @@
-"""The bytes that a digest is made of, for a fragment of events.
+"""Canonicalization: the bytes of a fragment of events over which a digest is made.
 
-Two algorithms. Canonical XML 2.0 with sequential prefixes is XAS's own form: nothing that XAS does
-not keep has any influence on it, and types in xsi:type are protected. Exclusive canonicalisation is
-what other implementations have; it depends on prefixes, so it survives other formats as long as a
-namespace has one prefix where it is used.
+There are two algorithms. Canonical XML 2.0 with sequential prefixes is XAS's own form: nothing that
+XAS does not keep has any influence on it, and types in xsi:type are protected. Exclusive
+canonicalization is what other implementations have; it depends on prefixes, so it survives other
+formats as long as a namespace has one prefix where it is used.
 """
 
 from __future__ import annotations
@@ -39,18 +39,19 @@ _PARSER: Final = etree.XMLParser(
 
 
 class Canonicalization(NamedTuple):
-    """An algorithm with its parameters."""
+    """A canonicalization algorithm with its parameters."""
 
     algorithm: str
     prefixes: tuple[str, ...] = ()
-    """Of exclusive canonicalisation: those that are treated as if they were used."""
+    """For exclusive canonicalization, the prefixes that are treated as if they were used."""
 
     def of(self, fragment: EventList) -> bytes:
-        """The form of a document, or of a fragment that declares its prefixes; no comments."""
+        """Return the canonical bytes of a document, or of a fragment that declares its prefixes,
+        without comments."""
         if any(event.kind is ENTITY_REFERENCE for event in fragment):
             raise MalformedSecurity("what is signed refers to an entity, which could be anything")
-        # The serializer lets nothing through that is not XML. A sequence that is none might have
-        # the form of another one, and a reader might see a third.
+        # The serializer refuses everything that is not XML. A sequence that is not XML might have
+        # the same form as another one, and a reader might see a third.
         written = serialize_xml(fragment)
         if self.algorithm == CANONICAL_2:
             return canonical(fragment)
@@ -62,11 +63,11 @@ class Canonicalization(NamedTuple):
                 with_comments=False,
                 inclusive_ns_prefixes=list(self.prefixes) or None,
             )
-        except etree.LxmlError as error:  # such as a namespace that is no absolute URI
+        except etree.LxmlError as error:  # such as a namespace that is not an absolute URI
             raise MalformedSecurity("this has no exclusive form", reason=str(error)) from None
 
     def write(self, name: Name, writer: Writer) -> None:
-        """As a CanonicalizationMethod or a Transform."""
+        """Write the algorithm as a CanonicalizationMethod or a Transform element."""
         attributes = {ALGORITHM: self.algorithm}
         if self.algorithm == CANONICAL_2:
             with writer.element(name, attributes, prefixes={"c14n2": C14N2_NS}):
@@ -83,7 +84,8 @@ class Canonicalization(NamedTuple):
 
 
 def read(method: Element) -> Canonicalization:
-    """What a CanonicalizationMethod or a Transform asks for."""
+    """Return the algorithm that a CanonicalizationMethod or a Transform names; raise
+    AlgorithmRefused if it is not supported."""
     algorithm = method.attributes.get(ALGORITHM)
     if algorithm == EXCLUSIVE:
         inclusive = method.find(_INCLUSIVE)
@@ -102,7 +104,8 @@ def read(method: Element) -> Canonicalization:
 
 
 def exclusive_for(element: Element) -> Canonicalization:
-    """Exclusive canonicalisation that protects the prefixes in the element's xsi:type as well."""
+    """Return exclusive canonicalization that also protects the prefixes in the element's
+    xsi:type."""
     used = {
         event.value.rpartition(":")[0] or "#default"
         for event in element.fragment()

@@ -1,8 +1,8 @@
-"""XML Encryption: elements that only some can read (W3C, XML Encryption 1.1).
+"""XML Encryption: elements that only the holders of a key can read (W3C, XML Encryption 1.1).
 
-Each element has a key of its own, hidden by the key of who shall read it. Its plaintext is XML, or
-Xebu between ends that both have it, which is smaller. AES-GCM alone is used: the older modes tell
-an attacker too much.
+Each element is encrypted with a key of its own, which is wrapped with the key of the recipient. The
+plaintext is XML, or Xebu between ends that both have it, which is smaller. AES-GCM is the only
+cipher: the older modes tell an attacker too much.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ from lasthop_xml.xmlsecurity.vocabulary import (
 
 XEBU: Final = "application/x-ebu+data"
 MOST_ENCRYPTED: Final = 64
-"""Encrypted elements of a message: each may cost an operation with a private key, about 1 ms."""
+"""The most encrypted elements of a message: each may cost an operation with a private key, about 1
+ms."""
 _NONCE: Final = 12
 _KEY: Final = 32
 _AROUND: Final = Name("", "around")
@@ -61,9 +62,10 @@ def encrypt(
     entropy: Callable[[int], bytes],
     binary: bool = False,
 ) -> EventList:
-    """A document in which the element at a path of names is encrypted; `entropy` is os.urandom.
+    """Return a document in which the element at a path of names is encrypted; pass os.urandom as
+    `entropy`.
 
-    With `binary` its plaintext is Xebu instead of XML.
+    With `binary` the plaintext is Xebu instead of XML.
     """
     tree = Tree(events)
     element = at_path(tree, at)
@@ -86,7 +88,8 @@ def encrypt(
 
 
 def decrypt(events: EventSequence, keys: Iterable[UnwrappingKey]) -> EventList:
-    """A document with all its encrypted elements as they were. Those inside of them stay."""
+    """Return a document with all its encrypted elements decrypted; encrypted elements inside of
+    them stay."""
     tree = Tree(events)
     root = tree.root
     found = [each for each in (root, *root.descendants()) if each.name == xenc("EncryptedData")]
@@ -130,7 +133,8 @@ def _plain(element: Element, keys: dict[str, UnwrappingKey], scope: Scope) -> Ev
 
 
 def _parsed(plain: bytes, mime_type: str | None, scope: Scope) -> EventList:
-    """The element that was encrypted, without the document that its formats put around it."""
+    """Return the element that was encrypted, without the document that its format puts around
+    it."""
     try:
         if mime_type == XEBU:
             root = Tree(Decoder().decode(plain)).root
@@ -142,7 +146,8 @@ def _parsed(plain: bytes, mime_type: str | None, scope: Scope) -> EventList:
 
 
 def _parsed_inside(plain: bytes, scope: Scope) -> Element:
-    """XML that relies on the prefixes around it, as others encrypt it."""
+    """Parse XML that relies on the prefixes declared around it, as other implementations encrypt
+    it."""
     around = EventList()
     prefixes = {to: ns for to, ns in scope.prefixes.items() if to != "xml" and (to or ns)}
     with Writer(around).element(_AROUND, prefixes=prefixes):
@@ -156,7 +161,7 @@ def _parsed_inside(plain: bytes, scope: Scope) -> Element:
 
 
 def _needed(events: EventList, scope: Scope) -> EventList:
-    """Without the prefixes that are declared around it anyway."""
+    """Return an element without the prefix declarations that are in scope around it anyway."""
     count = next(at for at, event in enumerate(events) if event.kind is not PREFIX_MAPPING)
     own = [
         event

@@ -1,10 +1,10 @@
-"""Why a message is not trusted.
+"""The reasons why a message is not trusted.
 
 InvalidInput
 └── Untrusted               nothing of the message may be used
     ├── NotSigned             there is no signature, or more than one
     ├── AlgorithmRefused      an algorithm that is weak, unknown, or not that of the key
-    ├── UnknownKey            nobody gave us a key of this name
+    ├── UnknownKey            no key of this name was given
     ├── SignatureWrong        made with another key, or over other bytes
     ├── Tampered              what is signed has changed since
     ├── NotCovered            the signature is good, but for something else than what is read
@@ -47,7 +47,8 @@ class NotCovered(Untrusted):
 
 
 class CannotDecrypt(Untrusted):
-    """Says no more than that: whatever else it said would help to guess."""
+    """The data cannot be decrypted. The error gives no reason, since a reason would help an
+    attacker."""
 
     code = "cannot_decrypt"
 

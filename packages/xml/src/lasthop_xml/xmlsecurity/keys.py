@@ -1,6 +1,6 @@
-"""Keys with names. A key knows its one algorithm, so that a message cannot choose another.
+"""Keys with names. A key has one algorithm, so that a message cannot choose another.
 
-A secret that signs is never a public key in disguise: what looks like PEM is refused as one.
+A file in PEM is refused as a signing secret: otherwise a public key could be taken for one.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from lasthop_xml.xmlsecurity.vocabulary import (
 )
 
 SHORTEST_SECRET: Final = 16
-"""Bytes of a secret that signs: fewer can be tried out."""
+"""The fewest bytes of a signing secret; shorter ones can be found by trying."""
 SHORTEST_RSA: Final = 2048
-"""Bits of an RSA key, as all current recommendations have it."""
+"""The fewest bits of an RSA key, as all current recommendations have it."""
 
 
 class SigningKey(Protocol):
-    """Makes signatures."""
+    """A key that makes signatures."""
 
     name: str
     algorithm: str
@@ -52,7 +52,7 @@ class SigningKey(Protocol):
 
 
 class VerifyingKey(Protocol):
-    """Checks them."""
+    """A key that checks signatures."""
 
     name: str
     algorithm: str
@@ -61,7 +61,7 @@ class VerifyingKey(Protocol):
 
 
 class WrappingKey(Protocol):
-    """Hides the key of one message."""
+    """A key that encrypts the key of one message."""
 
     name: str
     algorithm: str
@@ -70,7 +70,8 @@ class WrappingKey(Protocol):
 
 
 class UnwrappingKey(Protocol):
-    """Finds it again; None if that fails, for whichever reason."""
+    """A key that decrypts the key of one message; `unwrap` returns None if that fails, for any
+    reason."""
 
     name: str
     algorithm: str
@@ -79,7 +80,7 @@ class UnwrappingKey(Protocol):
 
 
 class Secret:
-    """A secret that both ends have, for HMAC with SHA-256."""
+    """A secret that both ends have, for signatures by HMAC with SHA-256."""
 
     algorithm = HMAC_SHA256
 
@@ -133,7 +134,8 @@ class _EcPrivate:
 
     def sign(self, data: bytes) -> bytes:
         first, second = decode_dss_signature(self._key.sign(data, ec.ECDSA(hashes.SHA256())))
-        # XML Signature has two numbers of fixed length instead of ASN.1 (section 6.4.3).
+        # XML Signature has two numbers of fixed length instead of ASN.1 (XML Signature 1.1, section
+        # 6.4.3).
         size = (self._key.curve.key_size + 7) // 8
         return first.to_bytes(size, "big") + second.to_bytes(size, "big")
 
@@ -184,7 +186,7 @@ class _EdPublic:
 
 
 def signing_key(name: str, pem: bytes, *, password: bytes | None = None) -> SigningKey:
-    """A private key of RSA, of an elliptic curve, or of Ed25519."""
+    """Return a signing key from a private key in PEM: RSA, elliptic curve or Ed25519."""
     key = _private(name, pem, password)
     if isinstance(key, rsa.RSAPrivateKey):
         _check_size(name, key.key_size)
@@ -197,7 +199,7 @@ def signing_key(name: str, pem: bytes, *, password: bytes | None = None) -> Sign
 
 
 def verifying_key(name: str, pem: bytes) -> VerifyingKey:
-    """A public key of the same kinds."""
+    """Return a verifying key from a public key in PEM: RSA, elliptic curve or Ed25519."""
     key = _public(name, pem)
     if isinstance(key, rsa.RSAPublicKey):
         _check_size(name, key.key_size)
@@ -230,8 +232,8 @@ class SharedKey:
             return None
 
 
-# MGF1 with SHA-1 is what this algorithm means (XML Encryption, section 5.5.2); OAEP does not rely
-# on its strength against collisions.
+# This algorithm is defined with SHA-1 in MGF1 (XML Encryption 1.1, section 5.5.2); OAEP does not
+# rely on resistance to collisions.
 _OAEP: Final = padding.OAEP(padding.MGF1(hashes.SHA1()), hashes.SHA1(), None)
 
 
@@ -261,7 +263,7 @@ class _RsaUnwrapping:
 
 
 def wrapping_key(name: str, pem: bytes) -> WrappingKey:
-    """The public RSA key of who shall read a message."""
+    """Return the wrapping key for a recipient from its public RSA key in PEM."""
     key = _public(name, pem)
     if not isinstance(key, rsa.RSAPublicKey):
         raise InvalidInput("only keys of RSA encrypt", name=name)
@@ -270,7 +272,7 @@ def wrapping_key(name: str, pem: bytes) -> WrappingKey:
 
 
 def unwrapping_key(name: str, pem: bytes, *, password: bytes | None = None) -> UnwrappingKey:
-    """The private key that belongs to it."""
+    """Return the unwrapping key of a recipient from its private RSA key in PEM."""
     key = _private(name, pem, password)
     if not isinstance(key, rsa.RSAPrivateKey):
         raise InvalidInput("only keys of RSA decrypt", name=name)

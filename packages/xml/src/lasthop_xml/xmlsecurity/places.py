@@ -1,4 +1,4 @@
-"""Elements by where they stand, or by their identifiers."""
+"""The lookup of elements by their place or by their identifiers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ BASE64 = Name(XSD_NS, "base64Binary")
 
 
 def at_path(tree: Tree, path: Sequence[Name]) -> Element:
-    """The only element at a path of names from the root."""
+    """Return the only element at a path of names from the root; raise NotCovered if there is none
+    or several."""
     first, *rest = path
     found = list(tree.root.find_all(*rest)) if tree.root.name == first else []
     if len(found) != 1:
@@ -25,7 +26,8 @@ def at_path(tree: Tree, path: Sequence[Name]) -> Element:
 
 
 def identified(tree: Tree, identifier: str) -> Element:
-    """The only element with an identifier; two would let somebody swap them."""
+    """Return the only element with an identifier; raise NotCovered for two, since an attacker could
+    swap them."""
     root = tree.root
     found = [
         element
@@ -46,7 +48,7 @@ def identifier_of(element: Element) -> str | None:
 
 
 def only_child(element: Element, name: Name) -> Element:
-    """A child that must be there, once."""
+    """Return the only child with this name; raise MalformedSecurity if there is none or several."""
     found = list(element.find_all(name))
     if len(found) != 1:
         raise MalformedSecurity(
@@ -59,17 +61,18 @@ def only_child(element: Element, name: Name) -> Element:
 
 
 def octets(element: Element) -> bytes:
-    """The value of an element in base 64."""
+    """Return the value of an element in base 64."""
     value: bytes = PRIMITIVES[BASE64].parse(element.text)
     return value
 
 
 def cut(tree: Tree, whole: Element | None, out: Element | None) -> EventList:
-    """The document, or one element as a fragment, without another element that is inside of it."""
+    """Return the document, or the element `whole` as a fragment, without the element `out` inside
+    of it."""
     events = tree.events if whole is None else whole.fragment()
     if out is None:
         return EventList(events)
-    # A fragment starts with prefixes that it inherits, and ends where its element does.
+    # A fragment starts with the prefixes that it inherits, and ends with its element's end.
     offset = 0 if whole is None else len(events) - 1 - whole.end
     first, last = out.first + offset, out.end + offset
     return EventList([*events[:first], *events[last + 1 :]])

@@ -1,4 +1,4 @@
-"""XML Signature: what is signed, and by whom (W3C, XML Signature 1.1).
+"""Making signatures (W3C, XML Signature 1.1).
 
 The signature is the last child of the root, and signs the whole document or one element that has an
 identifier.
@@ -40,9 +40,9 @@ def sign(
     at: Sequence[Name] | None = None,
     form: Form = "canonical",
 ) -> EventList:
-    """A document with a signature over all of it, or over the element at a path of names.
+    """Return a document with a signature over all of it, or over the element at a path of names.
 
-    `form` is that of canonicalisation: "canonical" survives every format, "exclusive" is what other
+    `form` is the canonicalization: "canonical" survives every format, "exclusive" is what other
     implementations of XML Signature understand.
     """
     tree = Tree(events)
@@ -97,7 +97,7 @@ def _empty(writer: Writer, local: str, algorithm: str) -> None:
 
 
 def _value(writer: Writer, local: str, octets: bytes) -> None:
-    # A value of its type, though not declared: formats that know types send the bytes themselves.
+    # The value is typed without a declared type: formats that know types send the bytes themselves.
     event: Event = typed(BASE64, octets)
     with writer.element(ds(local)):
         writer.event(event)

@@ -1,9 +1,9 @@
-"""Signatures checked, and what they cover handed out.
+"""Checking signatures, and returning only what they cover.
 
 The caller says which part of a message it is going to read, and gets exactly the events that were
 digested: a message with a good signature somewhere else in it ("signature wrapping") is refused.
-Only what we make ourselves and what others commonly make is accepted: one reference into the same
-document, no transforms that compute.
+Only signatures like our own and those that others commonly make are accepted: one reference into
+the same document, no transforms that compute.
 """
 
 from __future__ import annotations
@@ -33,20 +33,21 @@ from lasthop_xml.xmlsecurity.vocabulary import ALGORITHM, ENVELOPED, SHA256, URI
 
 
 class Verified(NamedTuple):
-    """What may be believed."""
+    """The part of a document that a key has signed, so that it may be trusted."""
 
     events: EventList
-    """The document without its signature, or the signed element alone; no comments."""
+    """The document without its signature, or the signed element alone; without comments."""
     key: str
-    """The name of the key that signed it."""
+    """The name of the key that signed the events."""
 
 
 def verify(
     events: EventSequence, keys: Iterable[VerifyingKey], *, at: Sequence[Name] | None = None
 ) -> Verified:
-    """The part of a document that is going to be read, if one of our keys has signed it.
+    """Return the part of a document that is going to be read, if one of the keys has signed it.
 
-    With `at` that is the element at a path of names from the root, otherwise the whole document.
+    That part is the element at the path of names `at` from the root, or without `at` the whole
+    document.
     """
     tree = Tree(events)
     signature = _only_signature(tree)
@@ -56,7 +57,8 @@ def verify(
     value = octets(only_child(signature, ds("SignatureValue")))
     if not key.verifies(value, form.of(information.fragment())):
         raise SignatureWrong("a signature does not fit its key", key=key.name)
-    # From here on what SignedInfo says comes from who has the key.
+    # XML Signature 1.1, section 3.2.2 is done: from here on SignedInfo is the statement of the
+    # key's owner. The digest is checked below (section 3.2.1).
     reference = only_child(information, ds("Reference"))
     target = _target(tree, reference)
     wanted = None if at is None else at_path(tree, at)
@@ -70,7 +72,8 @@ def verify(
     out = signature if enveloped and _inside(signature, target) else None
     covered = cut(tree, target, out)
     _check_digest(reference, method.of(covered))
-    # Comments are no part of the form: a forged one could cut a text in two for a careless reader.
+    # Comments are not in the canonical form: a forged one could cut a text in two for a careless
+    # reader.
     return Verified(EventList(coalesced(without_comments(covered))), key.name)
 
 
@@ -98,8 +101,9 @@ def _key(signature: Element, information: Element, keys: Iterable[VerifyingKey])
 
 
 def _target(tree: Tree, reference: Element) -> Element | None:
-    """The element that is signed; None for the document."""
+    """Return the element that is signed; None for the whole document."""
     uri = reference.attributes.get(URI)
+    # XML Signature 1.1, section 4.4.3.3: an empty URI is the document that has the signature.
     if uri == "":
         return None
     if uri is None or not uri.startswith("#") or uri.startswith("#xpointer("):

@@ -14,9 +14,9 @@ C14N2_NS: Final = "http://www.w3.org/2010/xml-c14n2"
 PREFIXES: Final = {"ds": DSIG_NS, "xenc": XENC_NS}
 
 EXCLUSIVE: Final = "http://www.w3.org/2001/10/xml-exc-c14n#"
-"""Exclusive canonicalisation: depends on prefixes, and everybody has it."""
+"""Exclusive canonicalization, which depends on prefixes, and which every implementation has."""
 CANONICAL_2: Final = "http://www.w3.org/2010/xml-c14n2"
-"""Canonical XML 2.0: with the parameters that we send, prefixes do not matter."""
+"""Canonical XML 2.0; with the parameters that `write` sends, prefixes do not matter."""
 ENVELOPED: Final = "http://www.w3.org/2000/09/xmldsig#enveloped-signature"
 
 SHA256: Final = "http://www.w3.org/2001/04/xmlenc#sha256"
@@ -35,7 +35,8 @@ URI: Final = Name("", "URI")
 TYPE: Final = Name("", "Type")
 MIME_TYPE: Final = Name("", "MimeType")
 IDENTIFIERS: Final = (Name("", "Id"), Name(XML_NS, "id"))
-"""Attributes that a reference can name. No others, or a document could choose its own."""
+"""The attributes that a reference can name. Others are refused, since a document could choose its
+own."""
 
 
 def ds(local: str) -> Name:
