@@ -1,4 +1,4 @@
-"""The errors of ORL descriptions."""
+"""The error that a description in ORL can have."""
 
 from __future__ import annotations
 

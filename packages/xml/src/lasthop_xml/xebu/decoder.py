@@ -98,7 +98,7 @@ class Decoder:
 
 
 class Message:
-    """The decoding of one message."""
+    """The decoding of one message, from its bytes to its events."""
 
     __slots__ = ("_data", "_limits", "_mode", "_out", "_pos", "_scope", "_tables")
 

@@ -43,7 +43,7 @@ SHORTEST_RSA: Final = 2048
 
 
 class SigningKey(Protocol):
-    """A key that makes signatures."""
+    """A key that makes signatures under its name."""
 
     name: str
     algorithm: str
@@ -52,7 +52,7 @@ class SigningKey(Protocol):
 
 
 class VerifyingKey(Protocol):
-    """A key that checks signatures."""
+    """A key that checks signatures made under its name."""
 
     name: str
     algorithm: str

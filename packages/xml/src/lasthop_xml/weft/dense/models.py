@@ -136,7 +136,7 @@ class ColumnModel:
         self.after = Counts()
         """How often each run followed where another was guessed."""
         self.all = Counts()
-        """How often each entry occurred."""
+        """How often each entry of the column occurred."""
         self.by_key: dict[int, Counts] = {}
         """How often each entry occurred, by the current entry of the column's parent."""
         self.words = Counts()

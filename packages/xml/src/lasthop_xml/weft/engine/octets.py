@@ -94,7 +94,7 @@ class Source:
         return self.data[pos:end]
 
     def digits(self, size: int) -> str:
-        """Return `size` hexadecimal digits."""
+        """Return the next `size` hexadecimal digits as text."""
         return self.octets((size + 1) >> 1).hex()[:size]
 
     def groups(self, count: int) -> list[str]:

@@ -20,7 +20,7 @@ class Context:
         self._outer: list[tuple[Scope, int]] = []
         self._scoped = -1  # the depth at which the innermost prefix mappings end
         self.depth = 0
-        """The number of open elements."""
+        """The number of elements that are open here."""
         self._mappings: list[Name] = []
 
     @property

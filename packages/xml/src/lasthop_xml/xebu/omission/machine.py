@@ -256,7 +256,7 @@ class Restorer:
             yield event
 
     def exactly(self, count: int, coming: Coming) -> Iterator[Event]:
-        """Yield exactly `count` foreseen events."""
+        """Yield exactly `count` foreseen events; raise MalformedEvents if fewer are foreseen."""
         for _ in range(count):
             event = self._place.next_foreseen(coming)
             if event is None:
