@@ -27,7 +27,7 @@ from bench.xml.ours import (
 )
 from bench.xml.rivals import with_dictionary
 from lasthop_xml.weft.engines import COMPILED, PURE, Engine
-from lasthop_xml.weft.session import Decoder as WeftDecoder, Encoder as WeftEncoder, Level
+from lasthop_xml.weft.session import Level, WeftDecoder, WeftEncoder
 from lasthop_xml.xas.sequence import EventList
 from lasthop_xml.xas.typed import typed_sequence
 from lasthop_xml.xas.xmlparse import parse_xml

@@ -16,7 +16,7 @@ from lasthop_xml.weft.engines import BEST, Engine
 from lasthop_xml.weft.profile import Profile
 from lasthop_xml.weft.runs import RunSequence
 from lasthop_xml.weft.schema import schema_profile
-from lasthop_xml.weft.session import Decoder as WeftDecoder, Encoder as WeftEncoder, Level
+from lasthop_xml.weft.session import Level, WeftDecoder, WeftEncoder
 from lasthop_xml.weft.snapshot import train
 from lasthop_xml.weft.split import Splitter
 from lasthop_xml.xas.limits import DEFAULT_LIMITS

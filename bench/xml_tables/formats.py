@@ -15,7 +15,7 @@ from lxml import etree
 
 from bench.xml_tables.meter import by_itself, memory_each, seconds
 from lasthop_xml.relaxng.schema import read_schema
-from lasthop_xml.weft.session import Decoder as WeftDecoder, Encoder as WeftEncoder, Level
+from lasthop_xml.weft.session import Level, WeftDecoder, WeftEncoder
 from lasthop_xml.xas.sequence import EventList
 from lasthop_xml.xas.typed import typed_sequence
 from lasthop_xml.xas.xmlparse import parse_xml

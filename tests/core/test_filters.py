@@ -12,7 +12,7 @@ from lasthop.errors import Malformed
 from lasthop.message import Target, TargetKind
 from lasthop.wire.hop.frames import Headers, MessageFrame, Operation
 from lasthop.wire.hop.topics import XPATH_HEADER
-from lasthop_xml.weft.session import Encoder as WeftEncoder, Level
+from lasthop_xml.weft.session import Level, WeftEncoder
 from lasthop_xml.xas.xmlparse import parse_xml
 from lasthop_xml.xebu.encoder import Encoder as XebuEncoder
 from lasthop_xml.xpath.errors import XPathTooLarge

@@ -20,7 +20,7 @@ from lasthop.runtime.filtering import reader, worker
 from lasthop.runtime.filtering.frames import HEAD, Learn, Match, decode_reading, frame
 from lasthop.runtime.filtering.reader import FilterReader
 from lasthop.runtime.serve import running
-from lasthop_xml.weft.session import Encoder as WeftEncoder, Level
+from lasthop_xml.weft.session import Level, WeftEncoder
 from lasthop_xml.xas.xmlparse import parse_xml
 from lasthop_xml.xpath.reading import Outcome, Reading
 from tests.runtime.test_serve import never, settings

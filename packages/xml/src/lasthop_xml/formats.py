@@ -8,9 +8,9 @@ from typing import Final, NamedTuple, Protocol
 
 from lasthop_xml.weft.session import (
     MAX_MESSAGE,
-    Decoder as WeftDecoder,
-    Encoder as WeftEncoder,
     Level,
+    WeftDecoder,
+    WeftEncoder,
     level_of,
 )
 from lasthop_xml.xas.errors import UnknownType

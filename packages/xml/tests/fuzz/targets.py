@@ -23,7 +23,7 @@ from lasthop_xml.soap.fault import FaultCode, SoapFault, read_fault
 from lasthop_xml.soap.names import NEXT
 from lasthop_xml.soap.node import SoapNode, fault_envelope
 from lasthop_xml.weft.engines import PURE
-from lasthop_xml.weft.session import FRESH, Decoder as WeftDecoder, Encoder as WeftEncoder, Level
+from lasthop_xml.weft.session import FRESH, Level, WeftDecoder, WeftEncoder
 from lasthop_xml.xas.canonical import canonical
 from lasthop_xml.xas.names import Name
 from lasthop_xml.xas.sequence import EventList

@@ -14,7 +14,7 @@ from lasthop_xml.relaxng.patterns import (
     Attribute,
     Choice,
     Data,
-    Element,
+    ElementPattern,
     Group,
     Interleave,
     ListOf,
@@ -84,7 +84,7 @@ class Sampler:
 
     # Patterns: attributes first, then everything else
 
-    def _element(self, element: Element, depth: int) -> list[Event]:
+    def _element(self, element: ElementPattern, depth: int) -> list[Event]:
         self._size += 1
         if depth > 8 or self._size > 60:
             raise DeadEnd
@@ -99,7 +99,7 @@ class Sampler:
         match pattern:
             case NotAllowed():
                 raise DeadEnd
-            case Element():
+            case ElementPattern():
                 return self._element(pattern, depth)
             case Attribute():
                 if attributes is not None:

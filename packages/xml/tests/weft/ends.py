@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from lasthop_xml.weft.engines import COMPILED, PURE, Engine
-from lasthop_xml.weft.session import Decoder, Encoder
+from lasthop_xml.weft.session import WeftDecoder, WeftEncoder
 from lasthop_xml.xas.events import DOCUMENT_END, DOCUMENT_START, Event, end, start
 from lasthop_xml.xas.names import Name
 from lasthop_xml.xas.sequence import EventList, EventSequence
@@ -28,15 +28,15 @@ def sample(count: int) -> list[EventList]:
     return [EventList(typed_sequence(parse_xml(path.read_bytes()))) for path in SAMPLE[:count]]
 
 
-def passed(encoder: Encoder, decoder: Decoder, events: EventSequence) -> EventList:
+def passed(encoder: WeftEncoder, decoder: WeftDecoder, events: EventSequence) -> EventList:
     """The events at the other end."""
     return decoder.decode(encoder.encode(events))
 
 
-def messages(encoder: Encoder, documents: Iterable[EventSequence]) -> list[bytes]:
+def messages(encoder: WeftEncoder, documents: Iterable[EventSequence]) -> list[bytes]:
     return [encoder.encode(each) for each in documents]
 
 
-def ends(engine: Engine, *args: Any, **options: Any) -> tuple[Encoder, Decoder]:
+def ends(engine: Engine, *args: Any, **options: Any) -> tuple[WeftEncoder, WeftDecoder]:
     profile = options.get("profile")
-    return Encoder(*args, engine=engine, **options), Decoder(engine=engine, profile=profile)
+    return WeftEncoder(*args, engine=engine, **options), WeftDecoder(engine=engine, profile=profile)

@@ -6,7 +6,7 @@ from importlib import import_module
 import pytest
 
 from lasthop_xml.weft.engines import BEST, COMPILED, PURE
-from lasthop_xml.weft.session import Encoder, Level
+from lasthop_xml.weft.session import Level, WeftEncoder
 from tests.places import PACKAGE
 from tests.weft.ends import messages, sample
 from tests.xas.documents import Documents
@@ -35,5 +35,5 @@ def test_both_engines_send_the_same_bytes(level: Level) -> None:
     assert COMPILED is not None
     source = Documents(11)
     documents = [*sample(30), *(source.next() for _ in range(20))]
-    sent = [messages(Encoder(level, engine=engine), documents) for engine in (PURE, COMPILED)]
+    sent = [messages(WeftEncoder(level, engine=engine), documents) for engine in (PURE, COMPILED)]
     assert sent[0] == sent[1]

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from lasthop_xml.errors import XmlError
 from lasthop_xml.weft.engines import Engine
 from lasthop_xml.weft.errors import WeftFormatError, WeftLimitError, WeftStateError
-from lasthop_xml.weft.session import Decoder, Encoder, Level
+from lasthop_xml.weft.session import Level, WeftDecoder, WeftEncoder
 from lasthop_xml.weft.snapshot import restore_decoder, restore_encoder, save_decoder, save_encoder
 from lasthop_xml.xas.canonical import canonical
 from lasthop_xml.xas.errors import MalformedEvents
@@ -32,7 +32,7 @@ def sealed(level: int, body: bytes, chain: int = 0) -> bytes:
     return bytes((level | 4, 0)) + check.to_bytes(2, "big") + body
 
 
-def survive(decoder: Decoder, data: bytes) -> None:
+def survive(decoder: WeftDecoder, data: bytes) -> None:
     """Decode and use what comes out as an application would."""
     try:
         events = decoder.decode(data)
@@ -46,18 +46,18 @@ def survive(decoder: Decoder, data: bytes) -> None:
         # What is no document is refused here; what is one can be read again.
         parse_xml(serialize_xml(events))
     canonical(events)
-    Decoder().decode(Encoder().encode(events))
+    WeftDecoder().decode(WeftEncoder().encode(events))
 
 
 @each_engine
 @settings(deadline=None, max_examples=200)
 @given(st.sampled_from(Level), st.binary(max_size=80))
 def test_noise_is_survived(engine: Engine, level: Level, data: bytes) -> None:
-    survive(Decoder(engine=engine), data)
+    survive(WeftDecoder(engine=engine), data)
     if level is Level.DEFLATE:
         packer = zlib.compressobj(9, zlib.DEFLATED, -15)
         data = (packer.compress(data) + packer.flush(zlib.Z_SYNC_FLUSH))[:-4]
-    survive(Decoder(engine=engine), sealed(level, data))
+    survive(WeftDecoder(engine=engine), sealed(level, data))
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -67,7 +67,7 @@ def test_damaged_messages_are_survived(engine: Engine, seed: int) -> None:
     documents = Documents(seed)
     for _ in range(25):
         level = source.choice([Level.FAST, Level.FAST, Level.MAX])
-        encoder, decoder = Encoder(level, engine=engine), Decoder(engine=engine)
+        encoder, decoder = WeftEncoder(level, engine=engine), WeftDecoder(engine=engine)
         decoder.decode(encoder.encode(source.choice(sample(3))))
         body = bytearray(encoder.encode(documents.next())[3:])
         for _ in range(source.randrange(1, 4)):
@@ -87,7 +87,7 @@ def test_damaged_messages_are_survived(engine: Engine, seed: int) -> None:
 @pytest.mark.parametrize("seed", range(2))
 def test_damaged_snapshots_are_survived(seed: int) -> None:
     source = random.Random(seed)
-    encoder, decoder = Encoder(Level.MAX), Decoder()
+    encoder, decoder = WeftEncoder(Level.MAX), WeftDecoder()
     for events in sample(2):
         decoder.decode(encoder.encode(events))
     for whole in (save_encoder(encoder), save_decoder(decoder)):
@@ -140,7 +140,7 @@ def test_damaged_snapshots_are_survived(seed: int) -> None:
 )
 @each_engine
 def test_what_is_wrong_is_said(engine: Engine, data: str, detail: str) -> None:
-    decoder = Decoder(engine=engine)
+    decoder = WeftDecoder(engine=engine)
     with pytest.raises(WeftFormatError) as caught:
         decoder.decode(bytes.fromhex(data))
     assert detail in str(caught.value)
@@ -164,13 +164,13 @@ def test_numbers_stay_in_their_range(engine: Engine) -> None:
     ):
         data = head + bytes((len(local),)) + local + code + b"\x00\x06"
         with pytest.raises(WeftFormatError, match=detail):
-            Decoder(engine=engine).decode(sealed(0, data))
+            WeftDecoder(engine=engine).decode(sealed(0, data))
 
 
 @each_engine
 def test_a_small_message_cannot_take_much_memory_or_time(engine: Engine) -> None:
     word = "w" * 250
-    long = Encoder(engine=engine).encode(document(content(word)))[4:]
+    long = WeftEncoder(engine=engine).encode(document(content(word)))[4:]
     assert long[:2] == b"\x01\x03"
     # The same word 31 times in a text, and thousands of such texts.
     text = b"\x40" + b"\x00" * 31
@@ -195,7 +195,7 @@ def test_a_small_message_cannot_take_much_memory_or_time(engine: Engine) -> None
             (2, b""),
         ):
             with pytest.raises((WeftFormatError, WeftLimitError)):
-                Decoder(engine=engine).decode(sealed(level, body))
+                WeftDecoder(engine=engine).decode(sealed(level, body))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -203,7 +203,7 @@ def test_a_small_message_cannot_take_much_memory_or_time(engine: Engine) -> None
 
 
 def test_a_memory_stays_within_its_bound() -> None:
-    encoder, decoder = Encoder(), Decoder()
+    encoder, decoder = WeftEncoder(), WeftDecoder()
     source = random.Random(1)
     for _ in range(15):
         parts: list[Event] = []
@@ -218,7 +218,7 @@ def test_a_memory_stays_within_its_bound() -> None:
 
 
 def test_long_texts_are_not_coded_letter_by_letter() -> None:
-    encoder, decoder = Encoder(Level.MAX), Decoder()
+    encoder, decoder = WeftEncoder(Level.MAX), WeftDecoder()
     texts = ["x" * 300_000, "".join(chr(32 + at * at % 90) for at in range(20_000)), "ä" * 200]
     for text in texts:
         events = document(*[content(text)] * 3, attribute(A, text))

@@ -5,7 +5,7 @@ import pytest
 from lasthop_xml.relaxng.schema import read_schema
 from lasthop_xml.relaxng.validate import Validator
 from lasthop_xml.weft.schema import MOST_DOCUMENTS, Samples, schema_profile
-from lasthop_xml.weft.session import Decoder, Encoder, Level
+from lasthop_xml.weft.session import Level, WeftDecoder, WeftEncoder
 from lasthop_xml.xas.events import comment, content, end, start
 from lasthop_xml.xas.names import Name
 from tests.places import SAMPLES
@@ -30,7 +30,7 @@ def test_samples_of_any_schema_are_documents(name: str) -> None:
     assert 0 < len(documents) <= MOST_DOCUMENTS
     profile = schema_profile(schema)
     for events in documents:
-        assert passed(Encoder(profile=profile), Decoder(profile=profile), events) == events
+        assert passed(WeftEncoder(profile=profile), WeftDecoder(profile=profile), events) == events
 
 
 def test_samples_are_valid_and_show_everything() -> None:
@@ -51,8 +51,8 @@ def test_everybody_makes_the_same_profile() -> None:
 @pytest.mark.parametrize("level", Level)
 def test_a_schema_saves_most_of_the_first_message(level: Level) -> None:
     profile = schema_profile(EVENT)
-    plain, known = Encoder(level), Encoder(level, profile=profile)
-    decoder = Decoder(profile=profile)
+    plain, known = WeftEncoder(level), WeftEncoder(level, profile=profile)
+    decoder = WeftDecoder(profile=profile)
     first, *others = sample(8)
     with_schema = known.encode(first)
     assert len(with_schema) < 0.7 * len(plain.encode(first))
@@ -66,7 +66,7 @@ def test_a_schema_saves_most_of_the_first_message(level: Level) -> None:
 
 def test_values_of_samples_are_forgotten() -> None:
     profile = schema_profile(EVENT)
-    memory = Encoder(profile=profile).learned.memory
+    memory = WeftEncoder(profile=profile).learned.memory
     assert len(memory.run_list) > 20
     assert all(len(column.entries) == 1 and not column.words for column in memory.column_list)
     assert A not in memory.names

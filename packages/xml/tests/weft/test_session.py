@@ -10,7 +10,7 @@ from lasthop_xml.weft.engine.chain import CHECKED
 from lasthop_xml.weft.engines import Engine
 from lasthop_xml.weft.errors import WeftFormatError, WeftLimitError, WeftStateError
 from lasthop_xml.weft.runs import RunSequence
-from lasthop_xml.weft.session import Decoder, Encoder, Level
+from lasthop_xml.weft.session import Level, WeftDecoder, WeftEncoder
 from lasthop_xml.xas.errors import InvalidValue, MalformedEvents, UnknownType
 from lasthop_xml.xas.events import (
     DOCUMENT_END,
@@ -213,7 +213,7 @@ def test_a_document_that_cannot_be_sent_leaves_no_trace(
 
 @each_level
 def test_a_message_that_is_too_large_begins_a_new_epoch(level: Level) -> None:
-    encoder, decoder = Encoder(level, max_message=100), Decoder(max_message=100)
+    encoder, decoder = WeftEncoder(level, max_message=100), WeftDecoder(max_message=100)
     good = document(content("x"))
     assert passed(encoder, decoder, good) == good
     noise = "".join(chr(0x4E00 + at * 7919 % 20000) for at in range(500))
@@ -271,12 +271,12 @@ def test_epochs_go_round(engine: Engine) -> None:
 
 @each_level
 def test_a_forgetful_encoder_needs_no_earlier_message(level: Level) -> None:
-    encoder = Encoder(level, forgetful=True)
+    encoder = WeftEncoder(level, forgetful=True)
     sent = list(zip(messages(encoder, sample(3)), sample(3), strict=True))
-    decoder = Decoder()
+    decoder = WeftDecoder()
     for message, events in (*sent, *reversed(sent)):
         assert decoder.decode(message) == events
-        assert Decoder().decode(message) == events
+        assert WeftDecoder().decode(message) == events
 
 
 def test_an_end_that_learns_otherwise_is_found_out() -> None:
@@ -322,7 +322,7 @@ def test_a_column_that_is_full_starts_again_at_both_ends(engine: Engine, level: 
 
 
 def test_what_is_known_is_hardly_sent() -> None:
-    encoder = Encoder()
+    encoder = WeftEncoder()
     events = document(start(B), attribute(B, "value"), content("text"), end(B))
     first, second, third = messages(encoder, [events] * 3)
     assert len(first) > 25
@@ -341,14 +341,14 @@ def test_limits_of_the_decoder_hold() -> None:
     ]
     for level in Level:
         for events, limits in cases:
-            message = Encoder(level).encode(document(*events))
-            assert Decoder().decode(message)[2:-2] == events
-            decoder = Decoder(limits=limits)
+            message = WeftEncoder(level).encode(document(*events))
+            assert WeftDecoder().decode(message)[2:-2] == events
+            decoder = WeftDecoder(limits=limits)
             with pytest.raises(WeftLimitError):
                 decoder.decode(message)
             assert decoder.poisoned
     with pytest.raises(WeftLimitError, match="too large"):
-        Decoder(max_message=10).decode(b"\0" * 11)
+        WeftDecoder(max_message=10).decode(b"\0" * 11)
 
 
 def test_a_document_of_runs_is_taken_as_it_is() -> None:

@@ -11,7 +11,7 @@ from lasthop_xml.weft.engines import Engine
 from lasthop_xml.weft.errors import WeftFormatError, WeftStateError
 from lasthop_xml.weft.frozen import MAX_SNAPSHOT
 from lasthop_xml.weft.profile import MAGIC, Profile
-from lasthop_xml.weft.session import Decoder, Encoder, Level
+from lasthop_xml.weft.session import Level, WeftDecoder, WeftEncoder
 from lasthop_xml.weft.snapshot import (
     restore_decoder,
     restore_encoder,
@@ -99,7 +99,7 @@ def test_the_beginning_of_an_epoch_is_kept_too() -> None:
 
 
 def test_a_poisoned_state_is_not_kept() -> None:
-    decoder = Decoder()
+    decoder = WeftDecoder()
     with pytest.raises(WeftFormatError):
         decoder.decode(b"x")
     with pytest.raises(WeftStateError, match="poisoned"):
@@ -110,26 +110,29 @@ def test_a_poisoned_state_is_not_kept() -> None:
 @each_engine
 def test_a_profile_is_known_from_the_first_message(engine: Engine, level: Level) -> None:
     profile = Profile(train(sample(20)).data)
-    plain, trained = Encoder(level, engine=engine), Encoder(level, engine=engine, profile=profile)
-    decoder = Decoder(engine=engine, profile=profile)
+    plain, trained = (
+        WeftEncoder(level, engine=engine),
+        WeftEncoder(level, engine=engine, profile=profile),
+    )
+    decoder = WeftDecoder(engine=engine, profile=profile)
     other = sample(25)[20:]
     assert len(trained.encode(other[0])) < 0.4 * len(plain.encode(other[0]))
     trained.reset()
     for events in other:
         assert passed(trained, decoder, events) == events
     # Forgetful sessions start from it each time.
-    forgetful = Encoder(level, engine=engine, profile=profile, forgetful=True)
+    forgetful = WeftEncoder(level, engine=engine, profile=profile, forgetful=True)
     for message in reversed(messages(forgetful, other)):
         assert decoder.decode(message) in other
     with pytest.raises(WeftStateError, match="does not continue"):
-        Decoder(engine=engine).decode(trained.encode(other[0]))
+        WeftDecoder(engine=engine).decode(trained.encode(other[0]))
 
 
 def test_a_profile_does_not_learn_from_sessions() -> None:
     profile = train(sample(5))
     events = document(attribute(A, "never seen"))
-    first = Encoder(profile=profile).encode(events)
-    assert Encoder(profile=profile).encode(events) == first
+    first = WeftEncoder(profile=profile).encode(events)
+    assert WeftEncoder(profile=profile).encode(events) == first
 
 
 def test_a_snapshot_belongs_to_an_end_and_a_profile() -> None:
@@ -147,7 +150,7 @@ def test_a_snapshot_belongs_to_an_end_and_a_profile() -> None:
 @cache
 def saved() -> bytes:
     """A snapshot of an end that has learned something."""
-    encoder = Encoder(Level.MAX)
+    encoder = WeftEncoder(Level.MAX)
     messages(encoder, sample(1))
     return save_encoder(encoder)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from lasthop_xml.weft.engines import Engine
-from lasthop_xml.weft.session import Decoder, Encoder, Level
+from lasthop_xml.weft.session import Level, WeftDecoder, WeftEncoder
 from lasthop_xml.xas.typed import typed_sequence
 from lasthop_xml.xas.xmlparse import parse_xml
 from tests.places import VECTORS
@@ -23,7 +23,7 @@ def test_documents_become_the_bytes_and_bytes_the_documents(
     engine: Engine, session: dict[str, Any]
 ) -> None:
     level = Level[session["level"].upper()]
-    encoder, decoder = Encoder(level, engine=engine), Decoder(engine=engine)
+    encoder, decoder = WeftEncoder(level, engine=engine), WeftDecoder(engine=engine)
     for message in session["messages"]:
         events = list(typed_sequence(parse_xml(message["xml"].encode())))
         sent = encoder.encode(events)

@@ -27,7 +27,7 @@ from lasthop_xml.xebu.decoder import Decoder
 from lasthop_xml.xebu.encoder import Encoder
 from lasthop_xml.xebu.errors import XebuFormatError, XebuStateError
 from lasthop_xml.xebu.policies import POLICIES, Lru, Split
-from lasthop_xml.xebu.tokens import Mode, PreTokens
+from lasthop_xml.xebu.tokens import KnownStrings, Mode
 from tests.xas.documents import Documents, exact
 from tests.xas.strategies import documents
 from tests.xebu.sessions import Anyhow, in_step, passed
@@ -174,7 +174,7 @@ def test_all_of_unicode_and_names_of_any_length_pass() -> None:
 
 
 def test_what_is_known_beforehand_is_a_token_in_the_first_message() -> None:
-    known = PreTokens(("", "urn:b"), (A, B), ((B, "value"),), ("text",))
+    known = KnownStrings(("", "urn:b"), (A, B), ((B, "value"),), ("text",))
     events = document(start(B), attribute(B, "value"), content("text"), end(B))
     for mode in Mode:
         message = Encoder(mode, known=known).encode(events)

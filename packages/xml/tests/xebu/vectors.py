@@ -13,7 +13,7 @@ from lasthop_xml.xas.events import Event, Kind, content
 from lasthop_xml.xas.names import XSD_NS, Name
 from lasthop_xml.xas.sequence import EventList
 from lasthop_xml.xas.types.table import PRIMITIVES, lexical
-from lasthop_xml.xebu.tokens import PreTokens
+from lasthop_xml.xebu.tokens import KnownStrings
 from tests.places import VECTORS
 
 FOLDER = VECTORS / "xebu"
@@ -74,9 +74,9 @@ def message(described: list[list[str]]) -> EventList:
     return EventList(event_from_json(parts) for parts in described)
 
 
-def pre_tokens(described: dict[str, list[Any]]) -> PreTokens:
+def pre_tokens(described: dict[str, list[Any]]) -> KnownStrings:
     """What both ends know beforehand."""
-    return PreTokens(
+    return KnownStrings(
         tuple(described.get("namespaces", ())),
         tuple(Name(*name) for name in described.get("names", ())),
         tuple((Name(*value[:2]), value[2]) for value in described.get("values", ())),

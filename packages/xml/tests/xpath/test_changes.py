@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from lasthop_xml.xas.xmlparse import parse_xml
-from lasthop_xml.xpath.automaton import State
-from lasthop_xml.xpath.pattern import Condition, Pattern
+from lasthop_xml.xpath.automaton import PathState
+from lasthop_xml.xpath.pattern import Condition, PathPattern
 from lasthop_xml.xpath.subscriptions import Subscriptions
 
 DOCUMENT = parse_xml(b"<a><b n='1'>x</b><b n='2'>y</b><c><d/></c></a>")
@@ -41,13 +41,13 @@ def test_no_single_change_builds_the_whole_table_anew(monkeypatch: pytest.Monkey
     for key in range(400):
         table.add(key, f"//b[@n = '{key}']")
     built = [0]
-    add = State.add
+    add = PathState.add
 
-    def counting(self: State, pattern: Pattern, condition: Condition) -> None:
+    def counting(self: PathState, pattern: PathPattern, condition: Condition) -> None:
         built[0] += 1
         add(self, pattern, condition)
 
-    monkeypatch.setattr(State, "add", counting)
+    monkeypatch.setattr(PathState, "add", counting)
     most = 0
     for key in range(390):
         before = built[0]

@@ -28,7 +28,7 @@ from lasthop_xml.soap.envelope import Envelope, read_envelope, write_envelope
 from lasthop_xml.soap.fault import FaultCode, SoapFault, read_fault
 from lasthop_xml.soap.node import SoapNode, fault_envelope
 from lasthop_xml.weft.profile import NO_PROFILE, Profile
-from lasthop_xml.weft.session import Decoder as WeftDecoder, Encoder as WeftEncoder, Level
+from lasthop_xml.weft.session import Level, WeftDecoder, WeftEncoder
 from lasthop_xml.xas.names import Name
 from lasthop_xml.xas.typed import typed_sequence
 from lasthop_xml.xebu.decoder import Decoder as XebuDecoder

@@ -8,7 +8,7 @@ from lasthop.runtime.formats.format import Decoded, Encoded, TextFormat, WantedF
 from lasthop.wire.xml_errors import xml_refusals
 from lasthop_xml.weft.profile import Profile
 from lasthop_xml.weft.schema import schema_profile
-from lasthop_xml.weft.session import Decoder, Encoder, Level
+from lasthop_xml.weft.session import Level, WeftDecoder, WeftEncoder
 from lasthop_xml.weft.snapshot import (
     restore_decoder,
     restore_encoder,
@@ -37,7 +37,7 @@ def _profile(wanted: WantedForm) -> Profile | None:
 def _encode(text: bytes, wanted: WantedForm) -> Encoded:
     profile = _profile(wanted)
     if wanted.state is None:
-        encoder = Encoder(profile=profile)
+        encoder = WeftEncoder(profile=profile)
     else:
         encoder = restore_encoder(wanted.state, profile=profile)
     if wanted.level is not None:
@@ -50,7 +50,7 @@ def _encode(text: bytes, wanted: WantedForm) -> Encoded:
 def _decode(octets: bytes, wanted: WantedForm) -> Decoded:
     profile = _profile(wanted)
     if wanted.state is None:
-        decoder = Decoder(profile=profile)
+        decoder = WeftDecoder(profile=profile)
     else:
         decoder = restore_decoder(wanted.state, profile=profile)
     events = decoder.decode(octets)

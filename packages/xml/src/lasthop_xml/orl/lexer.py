@@ -19,7 +19,7 @@ _TOKEN = re.compile(
 )
 
 
-class Token(NamedTuple):
+class OrlToken(NamedTuple):
     """A token of a description; `kind` is text, sign, word or end."""
 
     kind: str
@@ -32,7 +32,7 @@ class Token(NamedTuple):
         return MalformedOrl(detail, line=self.line, column=self.column, **fields)
 
 
-def tokens(source: str) -> Iterator[Token]:
+def tokens(source: str) -> Iterator[OrlToken]:
     """Yield all tokens of a description, and one for its end."""
     at, line, line_start = 0, 1, 0
     while at < len(source):
@@ -45,11 +45,11 @@ def tokens(source: str) -> Iterator[Token]:
             )
         kind, value = found.lastgroup or "", found.group()
         if kind != "blank":
-            yield Token(
+            yield OrlToken(
                 kind, value.strip('"') if kind == "text" else value, line, at - line_start + 1
             )
         at = found.end()
         if newlines := value.count("\n"):
             line += newlines
             line_start = at - len(value) + value.rfind("\n") + 1
-    yield Token("end", END, line, at - line_start + 1)
+    yield OrlToken("end", END, line, at - line_start + 1)

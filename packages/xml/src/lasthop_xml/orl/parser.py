@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable
 
 from lasthop_xml.orl.errors import MalformedOrl
-from lasthop_xml.orl.lexer import Token, tokens
+from lasthop_xml.orl.lexer import OrlToken, tokens
 from lasthop_xml.orl.model import Component, Description, Occurrence, Structure
 from lasthop_xml.xas.errors import MalformedEvents
 from lasthop_xml.xas.names import XML_NS, XSD_NS, XSI_NS, Name, check_text, is_ncname
@@ -36,11 +36,11 @@ def parse(source: str) -> Description:
     """Return the parsed description; raise MalformedOrl with the place of the first mistake."""
     if len(source) > MAX_SIZE:
         raise MalformedOrl("a description is too long", most=MAX_SIZE, line=1, column=1)
-    return _Parser(tokens(source)).description()
+    return _OrlParser(tokens(source)).description()
 
 
-class _Parser:
-    def __init__(self, source: Iterable[Token]) -> None:
+class _OrlParser:
+    def __init__(self, source: Iterable[OrlToken]) -> None:
         self._tokens = list(source)
         self._at = 0
         self._namespaces: dict[str, str] = {}
@@ -50,7 +50,7 @@ class _Parser:
         while self._next.value == "namespace":
             self._namespace()
         structures: dict[Name, Structure] = {}
-        places: dict[Component, Token] = {}
+        places: dict[Component, OrlToken] = {}
         while self._next.kind != "end":
             structure = self._structure(places)
             if (earlier := structures.get(structure.name)) is not None:
@@ -79,10 +79,10 @@ class _Parser:
         )
 
     @property
-    def _next(self) -> Token:
+    def _next(self) -> OrlToken:
         return self._tokens[self._at]
 
-    def _take(self, kind: str, expected: str) -> Token:
+    def _take(self, kind: str, expected: str) -> OrlToken:
         token = self._next
         if token.kind != kind:
             raise token.refuse("something else was expected", expected=expected, found=token.value)
@@ -123,7 +123,7 @@ class _Parser:
             raise uri.refuse("a namespace must not be empty", prefix=prefix.value)
         self._namespaces[prefix.value] = uri.value
 
-    def _structure(self, places: dict[Component, Token]) -> Structure:
+    def _structure(self, places: dict[Component, OrlToken]) -> Structure:
         keyword = self._take("word", "type")
         if keyword.value != "type":
             raise keyword.refuse(
@@ -146,7 +146,7 @@ class _Parser:
         self._sign("}")
         return Structure(name, tuple(components.values()), word.line, word.column)
 
-    def _component(self) -> tuple[Token, Token, Component]:
+    def _component(self) -> tuple[OrlToken, OrlToken, Component]:
         type_ = self._take("word", "a component or }")
         occurrence = Occurrence.ONE
         if self._next.kind == "sign" and self._next.value in {"?", "*"}:
@@ -158,7 +158,7 @@ class _Parser:
         component = Component(self._name(place), resolved, occurrence, place.line, place.column)
         return type_, place, component
 
-    def _name(self, word: Token) -> Name:
+    def _name(self, word: OrlToken) -> Name:
         prefix, colon, local = word.value.rpartition(":")
         if not is_ncname(local) or (colon and not is_ncname(prefix)):
             raise word.refuse("this is no name", found=word.value[:80])

@@ -20,7 +20,7 @@ from lasthop_xml.relaxng.patterns import (
     Attribute,
     Choice,
     Data,
-    Element,
+    ElementPattern,
     Group,
     Interleave,
     ListOf,
@@ -74,7 +74,7 @@ class Derivatives:
     def _open(self, pattern: Pattern, name: Name) -> Pattern:
         make = self._patterns
         match pattern:
-            case Element():
+            case ElementPattern():
                 inside = pattern.names.contains(name)
                 return make.after(pattern.content, EMPTY) if inside else NOT_ALLOWED
             case Choice():

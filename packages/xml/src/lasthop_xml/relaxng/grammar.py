@@ -22,7 +22,7 @@ class Definition:
 
     __slots__ = ("combine", "open", "parts", "pattern", "scope", "whole")
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: GrammarScope) -> None:
         self.scope = scope
         self.parts: list[PatternNode] = []
         self.combine: Connector | None = None
@@ -46,12 +46,14 @@ class Definition:
         self.parts.append(node.content)
 
 
-class Scope:
+class GrammarScope:
     """The names that are defined in one grammar, and the grammar around it."""
 
     __slots__ = ("definitions", "parent")
 
-    def __init__(self, content: tuple[Component, ...], parent: Scope | None, at: Position) -> None:
+    def __init__(
+        self, content: tuple[Component, ...], parent: GrammarScope | None, at: Position
+    ) -> None:
         self.parent = parent
         self.definitions: dict[str, Definition] = {}
         for node in _flat(content):

@@ -90,7 +90,7 @@ class Attribute(Pattern):
         self.content = content
 
 
-class Element(Pattern):
+class ElementPattern(Pattern):
     """The pattern of one element. Every element of a schema is a separate object; it may contain
     itself."""
 
@@ -229,10 +229,10 @@ class Patterns:
             return NOT_ALLOWED
         return self._once((Attribute, names, content), Attribute(names, content))
 
-    def element(self, names: NameClass) -> Element:
+    def element(self, names: NameClass) -> ElementPattern:
         """Return a new element whose content is filled in later."""
-        made = Element(names, NOT_ALLOWED)
-        self._once((Element, id(made)), made)
+        made = ElementPattern(names, NOT_ALLOWED)
+        self._once((ElementPattern, id(made)), made)
         return made
 
     def choice(self, parts: Iterable[Pattern]) -> Pattern:

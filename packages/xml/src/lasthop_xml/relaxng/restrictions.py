@@ -14,7 +14,7 @@ from lasthop_xml.relaxng.patterns import (
     Attribute,
     Choice,
     Data,
-    Element,
+    ElementPattern,
     Group,
     Interleave,
     ListOf,
@@ -39,13 +39,13 @@ class _Inside(Flag):
 
 
 _FORBIDDEN: tuple[tuple[_Inside, tuple[type[Pattern], ...], str], ...] = (
-    (_Inside.ATTRIBUTE, (Element, Attribute), "an attribute"),
-    (_Inside.LIST, (ListOf, Element, Attribute, Interleave, type(TEXT)), "a list"),
+    (_Inside.ATTRIBUTE, (ElementPattern, Attribute), "an attribute"),
+    (_Inside.LIST, (ListOf, ElementPattern, Attribute, Interleave, type(TEXT)), "a list"),
     (
         _Inside.EXCEPT,
         (
             Attribute,
-            Element,
+            ElementPattern,
             ListOf,
             Group,
             Interleave,
@@ -66,7 +66,7 @@ _FORBIDDEN: tuple[tuple[_Inside, tuple[type[Pattern], ...], str], ...] = (
 _CALLED: Mapping[type[Pattern], str] = {
     Attribute: "an attribute",
     Data: "a datatype",
-    Element: "an element",
+    ElementPattern: "an element",
     Group: "a group",
     Interleave: "an interleave",
     ListOf: "a list",
@@ -96,7 +96,7 @@ class Restrictions:
         self._types: dict[Pattern, ContentType] = {}
         self._apart_already: set[tuple[Pattern, bool]] = set()
 
-    def check(self, start: Pattern, at: Position) -> list[Element]:
+    def check(self, start: Pattern, at: Position) -> list[ElementPattern]:
         """Return all elements in the order in which they are reached; raise SchemaError for the
         first that breaks a restriction."""
         self._element = at
@@ -226,8 +226,8 @@ def _attributes(pattern: Pattern) -> Iterator[Attribute]:
     return (each for each in reached(pattern) if isinstance(each, Attribute))
 
 
-def _elements(pattern: Pattern) -> Iterator[Element]:
-    return (each for each in reached(pattern) if isinstance(each, Element))
+def _elements(pattern: Pattern) -> Iterator[ElementPattern]:
+    return (each for each in reached(pattern) if isinstance(each, ElementPattern))
 
 
 def _has_text(pattern: Pattern) -> bool:

@@ -9,7 +9,7 @@ from lasthop_xml.relaxng.errors import SchemaError
 from lasthop_xml.relaxng.files import File, Files, Loader, no_files
 from lasthop_xml.relaxng.limits import DEFAULT_LIMITS, SchemaLimits
 from lasthop_xml.relaxng.parser import PatternReader
-from lasthop_xml.relaxng.patterns import Element, Pattern, Patterns
+from lasthop_xml.relaxng.patterns import ElementPattern, Pattern, Patterns
 from lasthop_xml.relaxng.restrictions import Restrictions
 from lasthop_xml.relaxng.simplify import Simplifier
 
@@ -20,7 +20,7 @@ class Schema:
 
     start: Pattern
     """The pattern of the root: an element, or a choice of elements."""
-    elements: tuple[Element, ...]
+    elements: tuple[ElementPattern, ...]
     """All elements that a document can have, in the order in which the schema leads to them. An
     element's index identifies it at every peer that has the same schema."""
     patterns: Patterns

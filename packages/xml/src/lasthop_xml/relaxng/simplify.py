@@ -13,10 +13,10 @@ from collections.abc import Iterable
 
 from lasthop_xml.relaxng.datatypes.library import find_type
 from lasthop_xml.relaxng.errors import SchemaTooLarge
-from lasthop_xml.relaxng.grammar import Definition, Scope
+from lasthop_xml.relaxng.grammar import Definition, GrammarScope
 from lasthop_xml.relaxng.lexer import Position, failure
 from lasthop_xml.relaxng.limits import SchemaLimits
-from lasthop_xml.relaxng.patterns import EMPTY, NOT_ALLOWED, TEXT, Element, Pattern, Patterns
+from lasthop_xml.relaxng.patterns import EMPTY, NOT_ALLOWED, TEXT, ElementPattern, Pattern, Patterns
 from lasthop_xml.relaxng.syntax import (
     START,
     AttributeNode,
@@ -49,8 +49,8 @@ class Simplifier:
         self._limits = limits
         self._depth = 0
         self._unused = False  # the definitions left are used by no document
-        self._waiting: deque[tuple[Element, PatternNode, Scope | None]] = deque()
-        self._scopes: list[Scope] = []
+        self._waiting: deque[tuple[ElementPattern, PatternNode, GrammarScope | None]] = deque()
+        self._scopes: list[GrammarScope] = []
 
     def whole(self, tree: PatternNode) -> Pattern:
         """Return the pattern of a document's root."""
@@ -69,7 +69,7 @@ class Simplifier:
             element, content, scope = self._waiting.popleft()
             element.content = self._pattern(content, scope)
 
-    def _pattern(self, node: PatternNode, scope: Scope | None) -> Pattern:
+    def _pattern(self, node: PatternNode, scope: GrammarScope | None) -> Pattern:
         self._depth += 1
         if self._depth > 2 * self._limits.depth:
             raise SchemaTooLarge(
@@ -82,7 +82,7 @@ class Simplifier:
         self._depth -= 1
         return found
 
-    def _simple(self, node: PatternNode, scope: Scope | None) -> Pattern:
+    def _simple(self, node: PatternNode, scope: GrammarScope | None) -> Pattern:
         patterns = self._patterns
         match node:
             case ElementNode(at, names, content):
@@ -116,7 +116,7 @@ class Simplifier:
             case DataNode():
                 return self._data(node, scope)
             case GrammarNode(at, content):
-                inner = Scope(content, scope, at)
+                inner = GrammarScope(content, scope, at)
                 self._scopes.append(inner)
                 return self._definition(inner.definitions[START])
 
@@ -135,7 +135,7 @@ class Simplifier:
             content = self._patterns.one_or_more(content)
         return content if repeat is Repeat.ONE_OR_MORE else self._patterns.choice((EMPTY, content))
 
-    def _reference(self, node: RefNode, scope: Scope | None) -> Pattern:
+    def _reference(self, node: RefNode, scope: GrammarScope | None) -> Pattern:
         if node.parent and scope is not None:
             scope = scope.parent
         definition = None if scope is None else scope.definitions.get(node.name)
@@ -165,7 +165,7 @@ class Simplifier:
         except (InvalidValue, UnknownType) as error:
             raise failure(error.detail, node.at, **error.fields) from None
 
-    def _data(self, node: DataNode, scope: Scope | None) -> Pattern:
+    def _data(self, node: DataNode, scope: GrammarScope | None) -> Pattern:
         try:
             params = [(param.name, param.value) for param in node.params]
             type_ = find_type(node.library, node.type, params)

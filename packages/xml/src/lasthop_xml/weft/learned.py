@@ -36,8 +36,8 @@ class Learned:
     def __init__(self, engine: Engine, memory: Memory, models: Models, limits: Limits) -> None:
         self.memory = memory
         self.models = models
-        self.writer: Any = engine.writing.Writer(memory)
-        self.reader: Any = engine.reading.Reader(memory, limits)
+        self.writer: Any = engine.writing.BodyWriter(memory)
+        self.reader: Any = engine.reading.BodyReader(memory, limits)
 
 
 def nothing_learned(engine: Engine, limits: Limits) -> Learned:

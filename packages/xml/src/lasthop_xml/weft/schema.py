@@ -19,7 +19,7 @@ from lasthop_xml.relaxng.patterns import (
     Attribute,
     Choice,
     Data,
-    Element,
+    ElementPattern,
     Group,
     Interleave,
     OneOrMore,
@@ -28,7 +28,7 @@ from lasthop_xml.relaxng.patterns import (
 )
 from lasthop_xml.relaxng.schema import Schema
 from lasthop_xml.weft.profile import Profile
-from lasthop_xml.weft.session import Encoder, Level
+from lasthop_xml.weft.session import Level, WeftEncoder
 from lasthop_xml.weft.snapshot import profile_of
 from lasthop_xml.xas.events import (
     DOCUMENT_END,
@@ -73,7 +73,7 @@ _VALUES: Final[dict[str, Any]] = {
 
 def schema_profile(schema: Schema) -> Profile:
     """Return the profile of what both ends know from a schema alone, at any level."""
-    encoder = Encoder(Level.MAX)
+    encoder = WeftEncoder(Level.MAX)
     for document in Samples(schema).documents():
         encoder.encode(document)
     for column in encoder.learned.memory.column_list:
@@ -112,7 +112,7 @@ class Samples:
             for at in range(len(choice.parts))
         )
 
-    def _element(self, element: Element, out: list[Event], depth: int) -> None:
+    def _element(self, element: ElementPattern, out: list[Event], depth: int) -> None:
         name = next(names_of(element.names), None)
         if name is None:
             return
@@ -126,7 +126,7 @@ class Samples:
         self, pattern: Pattern, attributes: list[Event], out: list[Event], depth: int
     ) -> None:
         match pattern:
-            case Element():
+            case ElementPattern():
                 self._element(pattern, out, depth)
             case Attribute():
                 self._attribute(pattern, attributes)
@@ -212,7 +212,7 @@ def _heights(schema: Schema) -> dict[int, int]:
 
 def _height(pattern: Pattern, heights: dict[int, int]) -> int:
     match pattern:
-        case Element():
+        case ElementPattern():
             return heights.get(id(pattern), _UNREACHABLE)
         case Group() | Interleave():
             return max(_height(part, heights) for part in pattern.parts)

@@ -136,7 +136,7 @@ class End:
         self.learned = self.profile.learned(self.engine, self._limits)
 
 
-class Encoder(End):
+class WeftEncoder(End):
     """An encoder for the documents of one direction of a session; its messages must be decoded in
     order."""
 
@@ -229,7 +229,7 @@ def level_of(data: bytes) -> Level | None:
     return Level(level) if level < len(Level) else None
 
 
-class Decoder(End):
+class WeftDecoder(End):
     """A decoder for the messages of one direction of a session, which must come in order."""
 
     __slots__ = ("_few", "_started", "poisoned")

@@ -15,7 +15,7 @@ from lasthop_xml.weft.engines import BEST, Engine
 from lasthop_xml.weft.errors import WeftStateError
 from lasthop_xml.weft.frozen import Snapshot, frozen, thawed
 from lasthop_xml.weft.profile import MAGIC, NO_PROFILE, Profile, read_snapshot
-from lasthop_xml.weft.session import WINDOW, Decoder, Encoder, End, Level
+from lasthop_xml.weft.session import WINDOW, End, Level, WeftDecoder, WeftEncoder
 from lasthop_xml.xas.limits import DEFAULT_LIMITS, Limits
 from lasthop_xml.xas.sequence import EventSequence
 
@@ -32,12 +32,12 @@ class _State(msgspec.Struct, array_like=True):
     learned: Snapshot
 
 
-def save_encoder(encoder: Encoder) -> bytes:
+def save_encoder(encoder: WeftEncoder) -> bytes:
     """Return the encoder's state as bytes for `restore_encoder`."""
     return _save(encoder, encodes=True, level=encoder.level, forgetful=encoder.forgetful)
 
 
-def save_decoder(decoder: Decoder) -> bytes:
+def save_decoder(decoder: WeftDecoder) -> bytes:
     """Return the decoder's state as bytes for `restore_decoder`; raise WeftStateError if it is
     poisoned."""
     if decoder.poisoned:
@@ -67,7 +67,7 @@ def restore_encoder(
     profile: Profile | None = None,
     limits: Limits = DEFAULT_LIMITS,
     engine: Engine = BEST,
-) -> Encoder:
+) -> WeftEncoder:
     """Return an encoder that continues where the snapshot was taken; the profile must be that of
     the session."""
     state = _read(data, profile, encodes=True)
@@ -75,7 +75,7 @@ def restore_encoder(
         level = Level(state.level)
     except ValueError:
         raise WeftStateError("a snapshot is damaged", level=state.level) from None
-    encoder = Encoder(
+    encoder = WeftEncoder(
         level, profile=profile, forgetful=state.forgetful, limits=limits, engine=engine
     )
     _resume(encoder, state, engine, limits)
@@ -88,11 +88,11 @@ def restore_decoder(
     profile: Profile | None = None,
     limits: Limits = DEFAULT_LIMITS,
     engine: Engine = BEST,
-) -> Decoder:
+) -> WeftDecoder:
     """Return a decoder that continues where the snapshot was taken; the profile must be that of the
     session."""
     state = _read(data, profile, encodes=False)
-    decoder = Decoder(profile=profile, limits=limits, engine=engine)
+    decoder = WeftDecoder(profile=profile, limits=limits, engine=engine)
     _resume(decoder, state, engine, limits)
     return decoder
 
@@ -117,12 +117,12 @@ def _resume(end: End, state: _State, engine: Engine, limits: Limits) -> None:
 def train(documents: Iterable[EventSequence], *, limits: Limits = DEFAULT_LIMITS) -> Profile:
     """Return a profile of what a session would know after these documents, at any level."""
     # Level max learns all that the other levels learn, and more.
-    encoder = Encoder(Level.MAX, limits=limits, max_message=2**31)
+    encoder = WeftEncoder(Level.MAX, limits=limits, max_message=2**31)
     for document in documents:
         encoder.encode(document)
     return profile_of(encoder)
 
 
-def profile_of(encoder: Encoder) -> Profile:
+def profile_of(encoder: WeftEncoder) -> Profile:
     """Return what this encoder knows now, as a profile that other sessions can start from."""
     return Profile(MAGIC + msgspec.msgpack.encode(frozen(encoder.learned)))

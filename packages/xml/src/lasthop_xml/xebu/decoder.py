@@ -38,7 +38,7 @@ from lasthop_xml.xebu import layout
 from lasthop_xml.xebu.encoder import NOTHING_KNOWN
 from lasthop_xml.xebu.errors import XebuFormatError, XebuLimitError, XebuStateError
 from lasthop_xml.xebu.layout import LONGEST_KEPT, MAX_MESSAGE, read_bytes, read_compressed
-from lasthop_xml.xebu.tokens import DecoderTables, Mode, PreTokens, interned
+from lasthop_xml.xebu.tokens import DecoderTables, KnownStrings, Mode, interned
 from lasthop_xml.xebu.values import FORMS, Read
 
 _START_TOKEN: Final = layout.START | layout.NAME_TOKEN
@@ -57,7 +57,7 @@ class Decoder:
     def __init__(
         self,
         *,
-        known: PreTokens = NOTHING_KNOWN,
+        known: KnownStrings = NOTHING_KNOWN,
         limits: Limits = Limits(),  # noqa: B008 - immutable
         max_message: int = MAX_MESSAGE,
     ) -> None:

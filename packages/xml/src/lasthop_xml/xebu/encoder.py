@@ -34,10 +34,10 @@ from lasthop_xml.xebu.layout import (
     short_string,
 )
 from lasthop_xml.xebu.policies import Lru, PolicyFactory
-from lasthop_xml.xebu.tokens import EncoderTables, Mode, PreTokens
+from lasthop_xml.xebu.tokens import EncoderTables, KnownStrings, Mode
 from lasthop_xml.xebu.values import FORMS, Write
 
-NOTHING_KNOWN = PreTokens()
+NOTHING_KNOWN = KnownStrings()
 
 
 def _with_token(first: int) -> tuple[bytes, ...]:
@@ -67,7 +67,7 @@ class Encoder:
         mode: Mode = Mode.DATA,
         *,
         policy: PolicyFactory = Lru,
-        known: PreTokens = NOTHING_KNOWN,
+        known: KnownStrings = NOTHING_KNOWN,
         forgetful: bool = False,
         max_message: int = MAX_MESSAGE,
     ) -> None:

@@ -24,7 +24,7 @@ from lasthop_xml.xebu.omission.decoder import SchemaDecoder
 from lasthop_xml.xebu.omission.encoder import SchemaEncoder
 from lasthop_xml.xebu.omission.knowledge import Knowledge
 from lasthop_xml.xebu.policies import POLICIES
-from lasthop_xml.xebu.tokens import Mode, PreTokens, interned
+from lasthop_xml.xebu.tokens import KnownStrings, Mode, interned
 
 VERSION: Final = 1
 MAX_SNAPSHOT: Final = 8 * 2**20
@@ -88,7 +88,7 @@ def save_decoder(decoder: Decoder) -> bytes:
 
 
 def restore_encoder(
-    data: bytes, *, known: PreTokens = NOTHING_KNOWN, knowledge: Knowledge | None = None
+    data: bytes, *, known: KnownStrings = NOTHING_KNOWN, knowledge: Knowledge | None = None
 ) -> Encoder:
     """Return an encoder that continues where the snapshot was taken.
 
@@ -120,7 +120,7 @@ def restore_encoder(
 def restore_decoder(
     data: bytes,
     *,
-    known: PreTokens = NOTHING_KNOWN,
+    known: KnownStrings = NOTHING_KNOWN,
     knowledge: Knowledge | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Decoder:

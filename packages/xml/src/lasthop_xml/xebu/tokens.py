@@ -35,7 +35,7 @@ def interned(name: Name) -> Name:
     return XSI_TYPE if name == XSI_TYPE else name
 
 
-class PreTokens(NamedTuple):
+class KnownStrings(NamedTuple):
     """Strings that both ends know before the first message, called pre-tokens in the thesis; a
     string's index is its token.
 
@@ -110,7 +110,7 @@ class EncoderTables:
 
     __slots__ = ("all", "names", "namespaces", "texts", "values")
 
-    def __init__(self, policy: PolicyFactory, known: PreTokens) -> None:
+    def __init__(self, policy: PolicyFactory, known: KnownStrings) -> None:
         namespaces, names, values, texts = known.tables()
         self.namespaces: Table[str] = Table(policy(), namespaces)
         self.names: Table[Name] = Table(policy(), names)
@@ -125,7 +125,7 @@ class DecoderTables:
 
     __slots__ = ("ends", "names", "namespaces", "starts", "texts", "values")
 
-    def __init__(self, known: PreTokens) -> None:
+    def __init__(self, known: KnownStrings) -> None:
         self.namespaces: list[str | None] = [None] * TOKENS
         self.names: list[Name | None] = [None] * TOKENS
         self.starts: list[Event | None] = [None] * TOKENS

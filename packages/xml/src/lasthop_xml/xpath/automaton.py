@@ -17,18 +17,18 @@ from lasthop_xml.xpath.comparing import ComparisonIndex, compares, holds
 from lasthop_xml.xpath.pattern import (
     TRUE,
     And,
-    Attribute,
+    AttributeTest,
     Condition,
     Exists,
     Formula,
     NameTest,
     Not,
     Or,
-    Pattern,
-    Position,
+    PathPattern,
+    PositionTest,
     Step,
-    String,
-    Text,
+    StringTest,
+    TextTest,
 )
 
 
@@ -38,41 +38,43 @@ class Start(Protocol):
     name: Name
     attributes: dict[Name, str]
 
-    def position(self, position: Position) -> int:
-        """Return the element's position among its siblings that a `Position` counts. It counts
+    def position(self, position: PositionTest) -> int:
+        """Return the element's position among its siblings that a `PositionTest` counts. It counts
         calls, so it must be called for each sibling."""
         ...
 
 
-class Group:
+class StepGroup:
     """The steps from one state that have the same name test, by their guards."""
 
     __slots__ = ("_by_attribute", "_others", "_positions", "_target", "_targets")
 
     def __init__(self) -> None:
-        self._positions: list[Position] = []
-        self._target: State | None = None
-        self._targets: dict[Formula, State] = {}
-        self._by_attribute: dict[Name, ComparisonIndex[tuple[Formula, State]]] = {}
-        self._others: list[tuple[Formula, State]] = []
+        self._positions: list[PositionTest] = []
+        self._target: PathState | None = None
+        self._targets: dict[Formula, PathState] = {}
+        self._by_attribute: dict[Name, ComparisonIndex[tuple[Formula, PathState]]] = {}
+        self._others: list[tuple[Formula, PathState]] = []
 
-    def state_for(self, guard: Formula) -> State:
+    def state_for(self, guard: Formula) -> PathState:
         """Return the state that a step with this guard leads to, which is made if it is new."""
         if guard == TRUE:
-            self._target = self._target or State()
+            self._target = self._target or PathState()
             return self._target
         state = self._targets.get(guard)
         if state is None:
-            state = self._targets[guard] = State()
+            state = self._targets[guard] = PathState()
             self._positions += _positions(guard)
             self._enter(guard, state)
         return state
 
-    def _enter(self, guard: Formula, state: State) -> None:
+    def _enter(self, guard: Formula, state: PathState) -> None:
         """Index a guard by one of its comparisons, an equality if it has one; the rest is tested on
         a hit."""
         parts = guard.parts if isinstance(guard, And) else (guard,)
-        indexed = [part for part in parts if isinstance(part, Attribute) and None not in part.test]
+        indexed = [
+            part for part in parts if isinstance(part, AttributeTest) and None not in part.test
+        ]
         if not indexed:
             self._others.append((guard, state))
             return
@@ -83,7 +85,7 @@ class Group:
         )
         index.add(key.comparison, (rest, state))
 
-    def reached(self, start: Start) -> Iterator[State]:
+    def reached(self, start: Start) -> Iterator[PathState]:
         """Yield the states that this element leads to."""
         if self._target is not None:
             yield self._target
@@ -108,19 +110,19 @@ class Branches:
     __slots__ = ("_any", "_by_name", "_by_ns")
 
     def __init__(self) -> None:
-        self._by_name: dict[Name, Group] = {}
-        self._by_ns: dict[str, Group] = {}
-        self._any: Group | None = None
+        self._by_name: dict[Name, StepGroup] = {}
+        self._by_ns: dict[str, StepGroup] = {}
+        self._any: StepGroup | None = None
 
-    def group(self, test: NameTest) -> Group:
+    def group(self, test: NameTest) -> StepGroup:
         if test.ns is None:
-            self._any = self._any or Group()
+            self._any = self._any or StepGroup()
             return self._any
         if test.local is None:
-            return self._by_ns.setdefault(test.ns, Group())
-        return self._by_name.setdefault(Name(test.ns, test.local), Group())
+            return self._by_ns.setdefault(test.ns, StepGroup())
+        return self._by_name.setdefault(Name(test.ns, test.local), StepGroup())
 
-    def reached(self, start: Start) -> Iterator[State]:
+    def reached(self, start: Start) -> Iterator[PathState]:
         group = self._by_name.get(start.name)
         if group is not None:
             yield from group.reached(start)
@@ -130,7 +132,7 @@ class Branches:
             yield from self._any.reached(start)
 
 
-class State:
+class PathState:
     """A place in the automaton that paths can reach."""
 
     __slots__ = ("accepted", "anchor", "children", "descendants")
@@ -141,7 +143,7 @@ class State:
         self.accepted: list[Condition] = []
         self.anchor: Anchor | None = None
 
-    def add(self, pattern: Pattern, condition: Condition) -> None:
+    def add(self, pattern: PathPattern, condition: Condition) -> None:
         """Make `condition` hold where the pattern fits below this state."""
         state = self
         for step in pattern.steps:
@@ -153,7 +155,7 @@ class State:
                 state.anchor = Anchor()
             state.anchor.add(pattern.formula, condition)
 
-    def _after(self, step: Step) -> State:
+    def _after(self, step: Step) -> PathState:
         if step.descend:
             self.descendants = self.descendants or Branches()
             branches = self.descendants
@@ -170,7 +172,7 @@ class Anchor:
     __slots__ = ("_conditions", "always", "inner", "strings", "texts")
 
     def __init__(self) -> None:
-        self.inner = State()
+        self.inner = PathState()
         self.always: list[tuple[Formula, Condition]] = []
         self.strings: ComparisonIndex[Condition] | None = None
         self.texts: ComparisonIndex[Condition] | None = None
@@ -192,19 +194,19 @@ class Anchor:
                 return Or(tuple(self._compiled(part) for part in parts))
             case Not(part):
                 return Not(self._compiled(part))
-            case String() | Text() | Exists():
+            case StringTest() | TextTest() | Exists():
                 return self._condition(formula)
             case _:
                 return formula
 
-    def _condition(self, formula: String | Text | Exists) -> Condition:
+    def _condition(self, formula: StringTest | TextTest | Exists) -> Condition:
         condition = self._conditions.get(formula)
         if condition is None:
             condition = self._conditions[formula] = Condition(self)
-            if isinstance(formula, String):
+            if isinstance(formula, StringTest):
                 self.strings = self.strings or ComparisonIndex()
                 self.strings.add(formula.comparison, condition)
-            elif isinstance(formula, Text):
+            elif isinstance(formula, TextTest):
                 self.texts = self.texts or ComparisonIndex()
                 self.texts.add(formula.comparison, condition)
             else:
@@ -242,14 +244,14 @@ def _waiting(conditions: set[Condition]) -> int:
     return sum(len(condition.triggers) for condition in conditions)
 
 
-def _positions(guard: Formula) -> list[Position]:
+def _positions(guard: Formula) -> list[PositionTest]:
     """Return all positions in a guard, each after the positions in its own guard."""
     match guard:
         case And(parts) | Or(parts):
             return [position for part in parts for position in _positions(part)]
         case Not(part):
             return _positions(part)
-        case Position():
+        case PositionTest():
             return [guard]
         case _:
             return []
@@ -264,15 +266,15 @@ def guarded(guard: Formula, start: Start) -> bool:
             return any(guarded(part, start) for part in parts)
         case Not(part):
             return not guarded(part, start)
-        case Position():
+        case PositionTest():
             return compares(guard.comparison, float(start.position(guard)))
-        case Attribute():
+        case AttributeTest():
             return has_attribute(guard, start.attributes)
         case _:
             raise AssertionError("a guard is decided at the start tag")
 
 
-def has_attribute(wanted: Attribute, attributes: dict[Name, str]) -> bool:
+def has_attribute(wanted: AttributeTest, attributes: dict[Name, str]) -> bool:
     """Return whether one of the attributes passes the name test and the comparison of `wanted`."""
     test, comparison = wanted.test, wanted.comparison
     if test.ns is not None and test.local is not None:
@@ -295,7 +297,7 @@ def is_true(formula: Formula, true: set[Condition], attributes: dict[Name, str])
             return any(is_true(part, true, attributes) for part in parts)
         case Not(part):
             return not is_true(part, true, attributes)
-        case Attribute():
+        case AttributeTest():
             return has_attribute(formula, attributes)
         case _:
             raise AssertionError("this should have become a condition")

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from lasthop_xml.xpath.errors import MalformedXPath, UnsupportedXPath
-from lasthop_xml.xpath.lexer import Token
+from lasthop_xml.xpath.lexer import XPathToken
 
 
 class Cursor:
     """A cursor that reads the tokens of an expression from left to right."""
 
-    def __init__(self, source: list[Token]) -> None:
+    def __init__(self, source: list[XPathToken]) -> None:
         self._tokens = source
         self._at = 0
 
     @property
-    def _next(self) -> Token:
+    def _next(self) -> XPathToken:
         return self._tokens[self._at]
 
     def _is(self, *values: str) -> bool:
         return self._next.value in values and self._next.kind in {"sign", "name"}
 
-    def _accept(self, *values: str) -> Token | None:
+    def _accept(self, *values: str) -> XPathToken | None:
         token = self._next
         if not self._is(*values):
             return None
@@ -40,7 +40,7 @@ class Cursor:
             found=token.value[:80],
         )
 
-    def _unsupported(self, what: str, token: Token | None = None) -> UnsupportedXPath:
+    def _unsupported(self, what: str, token: XPathToken | None = None) -> UnsupportedXPath:
         column = (token or self._next).column
         return UnsupportedXPath("this cannot be matched in one pass", what=what, column=column)
 

@@ -20,7 +20,7 @@ _TOKEN = re.compile(
 )
 
 
-class Token(NamedTuple):
+class XPathToken(NamedTuple):
     """A token of an XPath expression; `kind` is literal, number, sign, name or end."""
 
     kind: str
@@ -28,9 +28,9 @@ class Token(NamedTuple):
     column: int
 
 
-def tokens(expression: str) -> list[Token]:
+def tokens(expression: str) -> list[XPathToken]:
     """Return all tokens of an expression, and one for its end."""
-    found: list[Token] = []
+    found: list[XPathToken] = []
     at = 0
     while at < len(expression):
         match = _TOKEN.match(expression, at)
@@ -41,7 +41,7 @@ def tokens(expression: str) -> list[Token]:
         if kind == "name" and not is_ncname(value):
             raise MalformedXPath("this is no name", column=at + 1, found=value[:80])
         if kind != "blank":
-            found.append(Token(kind, value[1:-1] if kind == "literal" else value, at + 1))
+            found.append(XPathToken(kind, value[1:-1] if kind == "literal" else value, at + 1))
         at = match.end()
-    found.append(Token("end", END, at + 1))
+    found.append(XPathToken("end", END, at + 1))
     return found

@@ -24,8 +24,8 @@ from lasthop_xml.xas.events import (
 from lasthop_xml.xas.limits import DEFAULT_LIMITS, Limits
 from lasthop_xml.xas.names import Name
 from lasthop_xml.xas.types.table import lexical
-from lasthop_xml.xpath.automaton import Anchor, State, guarded, is_true
-from lasthop_xml.xpath.pattern import Condition, Formula, NameTest, Position
+from lasthop_xml.xpath.automaton import Anchor, PathState, guarded, is_true
+from lasthop_xml.xpath.pattern import Condition, Formula, NameTest, PositionTest
 
 _NOWHERE = Name("", "")
 
@@ -58,9 +58,9 @@ class _Frame:
     ) -> None:
         self.name = name
         self.attributes = attributes
-        self.states: dict[State, int] = {}
+        self.states: dict[PathState, int] = {}
         """States whose steps to children may be taken from here, with the bits of their anchors."""
-        self.loops: dict[State, int] = {} if parent is None else parent.loops
+        self.loops: dict[PathState, int] = {} if parent is None else parent.loops
         """States whose steps to descendants may be taken from here; shared with the parent until
         more are added."""
         self.anchors: dict[Anchor, int] = {}
@@ -73,7 +73,7 @@ class _Frame:
         self._positions: dict[tuple[NameTest, Formula], int] = {}
         self._counted: dict[tuple[NameTest, Formula], int] = {}
 
-    def position(self, position: Position) -> int:
+    def position(self, position: PositionTest) -> int:
         key = position.test, position.guard
         found = self._positions.get(key)
         if found is None:
@@ -88,7 +88,7 @@ class _Frame:
 class Matcher:
     """Takes the events of one document and finds the keys of the subscriptions that match it."""
 
-    def __init__(self, root: State, *, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(self, root: PathState, *, limits: Limits = DEFAULT_LIMITS) -> None:
         self._limits = limits
         document = _Frame(_NOWHERE, {}, None)
         self._frames = [document]
@@ -141,7 +141,7 @@ class Matcher:
         )
         frames.append(frame)
         self._name, self._attributes = None, {}
-        reached: dict[State, int] = {}
+        reached: dict[PathState, int] = {}
         for state, mask in parent.states.items():
             for target in state.children.reached(frame):  # type: ignore[union-attr]
                 reached[target] = reached.get(target, 0) | mask
@@ -151,9 +151,9 @@ class Matcher:
         if reached:
             self._reach(frame, reached)
 
-    def _reach(self, frame: _Frame, reached: dict[State, int]) -> None:
+    def _reach(self, frame: _Frame, reached: dict[PathState, int]) -> None:
         here = 1 << (len(self._frames) - 1)
-        inner: dict[State, int] = {}
+        inner: dict[PathState, int] = {}
         for state, mask in reached.items():
             for condition in state.accepted:
                 self._hold(condition, mask)

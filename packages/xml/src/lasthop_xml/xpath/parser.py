@@ -23,22 +23,22 @@ from typing import Final
 
 from lasthop_xml.xpath.cursor import Cursor
 from lasthop_xml.xpath.errors import MalformedXPath, XPathTooLarge
-from lasthop_xml.xpath.lexer import Token, tokens
+from lasthop_xml.xpath.lexer import XPathToken, tokens
 from lasthop_xml.xpath.pattern import (
     TRUE,
     And,
-    Attribute,
+    AttributeTest,
     Comparison,
     Exists,
     Formula,
     NameTest,
     Not,
     Or,
-    Pattern,
-    Position,
+    PathPattern,
+    PositionTest,
     Step,
-    String,
-    Text,
+    StringTest,
+    TextTest,
     both,
     decided_at_start,
     mentions_position,
@@ -62,11 +62,11 @@ _AXES: Final = frozenset(
 )
 
 
-def parse(expression: str, prefixes: Mapping[str, str] | None = None) -> tuple[Pattern, ...]:
+def parse(expression: str, prefixes: Mapping[str, str] | None = None) -> tuple[PathPattern, ...]:
     """Return the patterns of a union; a document matches the expression if it fits any of them."""
     if len(expression) > MAX_LENGTH:
         raise XPathTooLarge("an expression is too long", most=MAX_LENGTH)
-    return _Parser(tokens(expression), prefixes or {}).union()
+    return _XPathParser(tokens(expression), prefixes or {}).union()
 
 
 class _Open:
@@ -75,7 +75,7 @@ class _Open:
     def __init__(self) -> None:
         self.steps: list[tuple[bool, NameTest, Formula, Formula]] = []
 
-    def closed(self, formula: Formula) -> Pattern:
+    def closed(self, formula: Formula) -> PathPattern:
         """Return the path in normal form: a step with content that is not the last gets a formula
         about the rest of the path."""
         steps: list[Step] = []
@@ -85,11 +85,11 @@ class _Open:
                 rest = _Open()
                 rest.steps = self.steps[index + 1 :]
                 below = Exists(rest.closed(formula)) if rest.steps else formula
-                return Pattern(tuple(steps), both(content, below))
-        return Pattern(tuple(steps), formula)
+                return PathPattern(tuple(steps), both(content, below))
+        return PathPattern(tuple(steps), formula)
 
 
-def _with(path: _Open, last: Formula) -> Pattern:
+def _with(path: _Open, last: Formula) -> PathPattern:
     """Return a path with a formula about its last element."""
     if not decided_at_start(last):
         return path.closed(last)
@@ -98,15 +98,15 @@ def _with(path: _Open, last: Formula) -> Pattern:
     return path.closed(TRUE)
 
 
-class _Parser(Cursor):
-    def __init__(self, source: list[Token], prefixes: Mapping[str, str]) -> None:
+class _XPathParser(Cursor):
+    def __init__(self, source: list[XPathToken], prefixes: Mapping[str, str]) -> None:
         super().__init__(source)
         self._prefixes = prefixes
         self._steps = 0
         self._nesting = 0
         self._left: Comparison | None = None  # of a constant before its path, as in 5 < @a
 
-    def union(self) -> tuple[Pattern, ...]:
+    def union(self) -> tuple[PathPattern, ...]:
         patterns = [self._outer_path()]
         while self._accept("|"):
             patterns.append(self._outer_path())
@@ -119,7 +119,7 @@ class _Parser(Cursor):
         if self._steps > MAX_STEPS:
             raise XPathTooLarge("an expression has too many steps", most=MAX_STEPS)
 
-    def _outer_path(self) -> Pattern:
+    def _outer_path(self) -> PathPattern:
         slash = self._accept("/", "//")
         if self._is(".", ".."):
             raise self._unsupported("a path from " + self._next.value)
@@ -138,7 +138,7 @@ class _Parser(Cursor):
             slash = self._accept("/", "//")
             if slash is None:
                 comparison = self._comparison()
-                return TRUE if comparison is None else String(comparison)
+                return TRUE if comparison is None else StringTest(comparison)
             descend = slash.value == "//"
         return self._path(descend=descend, inner=True)
 
@@ -154,7 +154,7 @@ class _Parser(Cursor):
             slash = self._accept("/", "//")
             if slash is None:
                 comparison = self._comparison() if inner else None
-                return Exists(path.closed(TRUE if comparison is None else String(comparison)))
+                return Exists(path.closed(TRUE if comparison is None else StringTest(comparison)))
             descend = slash.value == "//"
 
     def _last_step(self, inner: bool) -> Formula | None:
@@ -164,13 +164,13 @@ class _Parser(Cursor):
             test = self._name_test(attribute=True)
             if self._is("["):
                 raise self._unsupported("a predicate on an attribute")
-            found: Formula = Attribute(test, self._comparison() if inner else None)
+            found: Formula = AttributeTest(test, self._comparison() if inner else None)
         elif self._next.value == "text" and self._follows("("):
             self._at += 2
             self._expect(")")
             if self._is("["):
                 raise self._unsupported("a predicate on a text")
-            found = Text(self._comparison() if inner else None)
+            found = TextTest(self._comparison() if inner else None)
         else:
             return None
         if self._is("/", "//"):
@@ -246,12 +246,12 @@ class _Parser(Cursor):
         return NameTest(ns, local.value)
 
     def _predicate(
-        self, test: NameTest, guard: Formula, content: Formula, bracket: Token
+        self, test: NameTest, guard: Formula, content: Formula, bracket: XPathToken
     ) -> tuple[Formula, ...]:
         number = self._next
         if number.kind == "number" and self._tokens[self._at + 1].value == "]":
             self._at += 2
-            formula: Formula = Position(test, guard, Comparison("=", float(number.value)))
+            formula: Formula = PositionTest(test, guard, Comparison("=", float(number.value)))
         else:
             formula = self._nested(lambda: self._or(test, guard))
             self._expect("]")
@@ -310,13 +310,13 @@ class _Parser(Cursor):
             self._expect(")")
         elif token.value == "position":
             self._expect(")")
-            return Position(test, guard, self._position_comparison())
+            return PositionTest(test, guard, self._position_comparison())
         else:
             found = self._text_function(token)
         self._refuse_operator("a comparison of a condition")
         return found
 
-    def _text_function(self, function: Token) -> Formula:
+    def _text_function(self, function: XPathToken) -> Formula:
         """Read contains() or starts-with(). XPath converts a set of nodes by its first node
         (section 4.2), so only single values are allowed here."""
         attribute: NameTest | None = None
@@ -335,7 +335,7 @@ class _Parser(Cursor):
         self._at += 1
         self._expect(")")
         comparison = Comparison(function.value, constant.value)
-        return String(comparison) if attribute is None else Attribute(attribute, comparison)
+        return StringTest(comparison) if attribute is None else AttributeTest(attribute, comparison)
 
     def _position_comparison(self) -> Comparison:
         if self._left is not None:
@@ -396,7 +396,7 @@ class _Parser(Cursor):
         self._refuse_left(constant)
         return found
 
-    def _refuse_left(self, constant: Token) -> None:
+    def _refuse_left(self, constant: XPathToken) -> None:
         if self._left is not None:
             raise self._unsupported("a comparison with what is not a path", constant)
 

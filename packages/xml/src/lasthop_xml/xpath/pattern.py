@@ -50,7 +50,7 @@ class Not:
 
 
 @dataclass(frozen=True)
-class Attribute:
+class AttributeTest:
     """Formula: the element has an attribute that passes `test`, and its value passes the
     comparison."""
 
@@ -59,7 +59,7 @@ class Attribute:
 
 
 @dataclass(frozen=True)
-class Position:
+class PositionTest:
     """Formula: the element's position, from 1, among its siblings that pass `test` and `guard`,
     passes the comparison."""
 
@@ -69,14 +69,14 @@ class Position:
 
 
 @dataclass(frozen=True)
-class String:
+class StringTest:
     """Formula: all text inside the element, as one string, passes the comparison."""
 
     comparison: Comparison
 
 
 @dataclass(frozen=True)
-class Text:
+class TextTest:
     """Formula: a text node directly in the element passes the comparison, or exists if that is
     None."""
 
@@ -87,7 +87,7 @@ class Text:
 class Exists:
     """Formula: something below the element fits the pattern."""
 
-    pattern: Pattern
+    pattern: PathPattern
 
 
 class Condition:
@@ -108,7 +108,9 @@ class Condition:
         """The keys of the subscriptions that match when this condition is true of the document."""
 
 
-Formula: TypeAlias = And | Or | Not | Attribute | Position | String | Text | Exists | Condition
+Formula: TypeAlias = (
+    And | Or | Not | AttributeTest | PositionTest | StringTest | TextTest | Exists | Condition
+)
 
 TRUE: Final = And(())
 
@@ -122,7 +124,7 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Pattern:
+class PathPattern:
     steps: tuple[Step, ...]
     formula: Formula
 
@@ -145,7 +147,7 @@ def decided_at_start(formula: Formula) -> bool:
         case Not(part):
             return decided_at_start(part)
         case _:
-            return isinstance(formula, Attribute | Position)
+            return isinstance(formula, AttributeTest | PositionTest)
 
 
 def mentions_position(formula: Formula) -> bool:
@@ -155,4 +157,4 @@ def mentions_position(formula: Formula) -> bool:
         case Not(part):
             return mentions_position(part)
         case _:
-            return isinstance(formula, Position)
+            return isinstance(formula, PositionTest)

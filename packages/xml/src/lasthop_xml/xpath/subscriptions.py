@@ -11,7 +11,7 @@ from lasthop_xml.xpath.automaton import Anchor
 from lasthop_xml.xpath.errors import XPathTooLarge
 from lasthop_xml.xpath.matcher import Matcher
 from lasthop_xml.xpath.parser import parse
-from lasthop_xml.xpath.pattern import Condition, Pattern
+from lasthop_xml.xpath.pattern import Condition, PathPattern
 
 MOST: Final = 1_000_000
 """The most subscriptions of a table. One takes about 2 kB, so a large process can hold this
@@ -31,9 +31,9 @@ class _Automaton(Generic[K]):
 
     def __init__(self) -> None:
         self.document = Anchor()
-        self._conditions: dict[Pattern, Condition] = {}
+        self._conditions: dict[PathPattern, Condition] = {}
 
-    def enter(self, key: K, patterns: tuple[Pattern, ...]) -> None:
+    def enter(self, key: K, patterns: tuple[PathPattern, ...]) -> None:
         """Add a key to the patterns of its expression; it may be there already."""
         for pattern in patterns:
             condition = self._conditions.get(pattern)
@@ -42,7 +42,7 @@ class _Automaton(Generic[K]):
                 self.document.inner.add(pattern, condition)
             condition.subscribers.add(key)
 
-    def leave(self, key: K, patterns: tuple[Pattern, ...]) -> None:
+    def leave(self, key: K, patterns: tuple[PathPattern, ...]) -> None:
         """Remove a key from the patterns of its expression, if it is there."""
         for pattern in patterns:
             condition = self._conditions.get(pattern)
@@ -55,7 +55,7 @@ class Subscriptions(Generic[K]):
 
     def __init__(self, *, most: int = MOST) -> None:
         self._most = most
-        self._patterns: dict[K, tuple[Pattern, ...]] = {}
+        self._patterns: dict[K, tuple[PathPattern, ...]] = {}
         self._automaton: _Automaton[K] = _Automaton()
         self._next: _Automaton[K] | None = None
         """The automaton that is being built without the patterns of removed subscriptions, or

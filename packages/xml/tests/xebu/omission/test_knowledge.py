@@ -19,8 +19,8 @@ from lasthop_xml.xebu.errors import XebuStateError
 from lasthop_xml.xebu.omission.decoder import SchemaDecoder
 from lasthop_xml.xebu.omission.encoder import SchemaEncoder
 from lasthop_xml.xebu.omission.knowledge import Knowledge
+from lasthop_xml.xebu.omission.known_strings import MOST_KNOWN, known_strings
 from lasthop_xml.xebu.omission.positions import MOST_POSITIONS
-from lasthop_xml.xebu.omission.pretokens import MOST_KNOWN, known_strings
 from lasthop_xml.xebu.omission.states import LOST
 from lasthop_xml.xebu.omission.typing import typed_by_schema
 from lasthop_xml.xebu.snapshot import restore_decoder, restore_encoder, save_decoder, save_encoder

@@ -120,7 +120,7 @@ _CLASSES: Final[dict[str, Test]] = {
 }
 
 
-class Reader:
+class ExpressionReader:
     """Reads the parts of a regular expression that match one character."""
 
     def __init__(self, source: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from lasthop_xml.relaxng.datatypes.charsets import CharSet, Reader, any_of
+from lasthop_xml.relaxng.datatypes.charsets import CharSet, ExpressionReader, any_of
 from lasthop_xml.xas.errors import InvalidValue
 
 MOST_STATES: Final = 20_000
@@ -29,7 +29,7 @@ class Expression:
         self._next: list[int] = []
         self._free: list[list[int]] = []
         self._source = source
-        self._reader = Reader(source)
+        self._reader = ExpressionReader(source)
         self._depth = 0
         self._start, self._end = self._choice()
         if not self._reader.at_end():

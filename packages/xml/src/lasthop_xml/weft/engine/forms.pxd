@@ -2,7 +2,7 @@
 import cython
 
 from lasthop_xml.weft.engine.columns cimport Base, Column
-from lasthop_xml.weft.engine.octets cimport Source, put_number
+from lasthop_xml.weft.engine.octets cimport ByteSource, put_number
 
 cdef long BOOLEAN, BYTES, FRACTION, NAME, NUMBER, TEXT, TIME
 cdef long MAX_WORDS, MOST_WORDS, LONGEST_SPLIT, _FRACTION_TEXT, _FRACTION_BYTES, _EPOCH_DAY
@@ -26,14 +26,14 @@ cdef object _write_fraction(Column column, bytearray out, double value)
 cpdef object fraction_digits(double size, long scale)
 
 @cython.locals(shape=cython.long, number=cython.longlong, text=str)
-cpdef object read_value(Column column, Source source, long long code)
+cpdef object read_value(Column column, ByteSource source, long long code)
 
-cdef object _from_text(Column column, Source source, long long code)
+cdef object _from_text(Column column, ByteSource source, long long code)
 
 @cython.locals(count=Py_ssize_t, known=list, words=list, form=cython.long)
-cdef str _read_text(Column column, Source source, long long code)
+cdef str _read_text(Column column, ByteSource source, long long code)
 
 @cython.locals(base=Base, step=cython.longlong, scale=cython.longlong, number=cython.longlong)
-cdef long long _read_step(Column column, Source source, long long code) except? -1
+cdef long long _read_step(Column column, ByteSource source, long long code) except? -1
 
-cdef object _read_fraction(Column column, Source source, long long code)
+cdef object _read_fraction(Column column, ByteSource source, long long code)

@@ -23,7 +23,7 @@ from math import gcd
 from typing import Any, Final
 
 from lasthop_xml.weft.engine.columns import Column
-from lasthop_xml.weft.engine.octets import Source, put_number
+from lasthop_xml.weft.engine.octets import ByteSource, put_number
 from lasthop_xml.weft.errors import WeftFormatError, WeftLimitError
 from lasthop_xml.weft.exact import LARGEST, Lexical, exact
 from lasthop_xml.weft.runs import BOOLEAN, BYTES, FRACTION, NAME, NUMBER, TEXT, TIME
@@ -186,7 +186,7 @@ def fraction_digits(size: float, scale: int) -> int:
     return -1
 
 
-def read_value(column: Column, source: Source, code: int) -> Any:
+def read_value(column: Column, source: ByteSource, code: int) -> Any:
     """Return the value with this code; `source.size` is then its size."""
     shape = column.shape
     source.size = 8
@@ -225,7 +225,7 @@ def read_value(column: Column, source: Source, code: int) -> Any:
     return _from_text(column, source, source.number() - 1)
 
 
-def _from_text(column: Column, source: Source, code: int) -> Any:
+def _from_text(column: Column, source: ByteSource, code: int) -> Any:
     text = _read_text(column, source, code)
     value = PRIMITIVES[column.type].exactly(text)
     if value is None:
@@ -234,7 +234,7 @@ def _from_text(column: Column, source: Source, code: int) -> Any:
     return exact(column.type, value)
 
 
-def _read_text(column: Column, source: Source, code: int) -> str:
+def _read_text(column: Column, source: ByteSource, code: int) -> str:
     count = code >> 1
     if count == 0:
         return check_text(source.octets(source.number()).decode())
@@ -268,7 +268,7 @@ def _read_text(column: Column, source: Source, code: int) -> str:
     return text
 
 
-def _read_step(column: Column, source: Source, code: int) -> int:
+def _read_step(column: Column, source: ByteSource, code: int) -> int:
     base = column.base
     scale = column.scale
     if code & 1:
@@ -288,7 +288,7 @@ def _read_step(column: Column, source: Source, code: int) -> int:
     return number
 
 
-def _read_fraction(column: Column, source: Source, code: int) -> Any:
+def _read_fraction(column: Column, source: ByteSource, code: int) -> Any:
     if code == _FRACTION_BYTES:
         return exact(column.type, struct.unpack(">d", source.octets(8))[0])
     scale = code >> 1 & 15

@@ -8,7 +8,7 @@ cpdef object put_number(bytearray out, long long value)
 cpdef object put_flags(bytearray out, Py_ssize_t start, bytearray flags)
 
 @cython.final
-cdef class Source:
+cdef class ByteSource:
     cdef public bytes data
     cdef public Py_ssize_t pos
     cdef public Py_ssize_t size

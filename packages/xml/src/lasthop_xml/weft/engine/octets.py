@@ -35,7 +35,7 @@ def put_flags(out: bytearray, start: int, flags: bytearray) -> None:
     out[start : start + size] = int(flags, 2).to_bytes(size, "little")
 
 
-class Source:
+class ByteSource:
     """Reads the bytes of a message from the front; raises IndexError where they end early."""
 
     __slots__ = ("data", "pos", "room", "size")

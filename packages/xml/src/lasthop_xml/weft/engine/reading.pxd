@@ -4,19 +4,19 @@ import cython
 from lasthop_xml.weft.engine.columns cimport Column, Entry, Link, Place
 from lasthop_xml.weft.engine.forms cimport read_value
 from lasthop_xml.weft.engine.memory cimport Memory
-from lasthop_xml.weft.engine.octets cimport Source
+from lasthop_xml.weft.engine.octets cimport ByteSource
 
 @cython.final
-cdef class Reader:
+cdef class BodyReader:
     cdef public Memory memory
     cdef public object limits
     cdef public Py_ssize_t events
     cdef public Py_ssize_t room
-    cdef public Source source
+    cdef public ByteSource source
 
     @cython.locals(
         memory=Memory,
-        source=Source,
+        source=ByteSource,
         count=Py_ssize_t,
         pos=Py_ssize_t,
         flags=bytes,
@@ -32,5 +32,5 @@ cdef class Reader:
         code=cython.longlong,
     )
     cpdef object document(self, bytes data, Py_ssize_t start)
-    @cython.locals(memory=Memory, source=Source, index=cython.longlong)
+    @cython.locals(memory=Memory, source=ByteSource, index=cython.longlong)
     cdef Link _follow(self, Column before, Entry entry)

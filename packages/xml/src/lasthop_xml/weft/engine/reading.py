@@ -11,7 +11,7 @@ from typing import Any
 from lasthop_xml.weft.engine.columns import Column, Entry, Link
 from lasthop_xml.weft.engine.forms import read_value
 from lasthop_xml.weft.engine.memory import Memory
-from lasthop_xml.weft.engine.octets import Source
+from lasthop_xml.weft.engine.octets import ByteSource
 from lasthop_xml.weft.errors import WeftFormatError, WeftLimitError
 from lasthop_xml.weft.layout import (
     ATTRIBUTE_SLOT,
@@ -37,7 +37,7 @@ from lasthop_xml.xas.limits import Limits
 from lasthop_xml.xas.names import XSI_TYPE, Name, check_name, check_text
 
 
-class Reader:
+class BodyReader:
     """Reads the bodies of one direction of a session, at levels fast and deflate."""
 
     __slots__ = ("events", "limits", "memory", "room", "source")
@@ -47,7 +47,7 @@ class Reader:
         self.limits = limits
         self.events = limits.events
         self.room = limits.size
-        self.source = Source()
+        self.source = ByteSource()
 
     def document(self, data: bytes, start: int) -> RunSequence:
         """Return the document whose body starts at `start`."""

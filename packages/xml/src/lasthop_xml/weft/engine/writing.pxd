@@ -7,7 +7,7 @@ from lasthop_xml.weft.engine.memory cimport Memory
 from lasthop_xml.weft.engine.octets cimport put_flags, put_number
 
 @cython.final
-cdef class Writer:
+cdef class BodyWriter:
     cdef public Memory memory
     cdef public bytearray out
 

@@ -30,7 +30,7 @@ from lasthop_xml.weft.runs import Run
 from lasthop_xml.xas.events import ATTRIBUTE, ELEMENT_END, ELEMENT_START, TYPED_CONTENT
 
 
-class Writer:
+class BodyWriter:
     """Writes the bodies of one direction of a session, at levels fast and deflate."""
 
     __slots__ = ("memory", "out")

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from lasthop_xml.relaxng.nameclass import NameClass, OneName, is_finite, names_of
-from lasthop_xml.relaxng.patterns import Data, Element, Pattern, Value
+from lasthop_xml.relaxng.patterns import Data, ElementPattern, Pattern, Value
 from lasthop_xml.relaxng.schema import Schema
 from lasthop_xml.xas.events import Event, attribute, content, end, start
 from lasthop_xml.xas.names import XSD_NS, XSI_TYPE, Name
@@ -38,7 +38,7 @@ class Automaton:
 
     def __init__(self, schema: Schema) -> None:
         self.states: list[State] = []
-        self._inside: dict[Element, State] = {}
+        self._inside: dict[ElementPattern, State] = {}
         self.start = _Content(self.states, Positions(schema.start)).first
         """The state before the root element."""
         for element in schema.elements:
@@ -47,11 +47,11 @@ class Automaton:
         for state in self.states:
             state.forward = self._forward(state)
 
-    def inside(self, element: Element) -> State:
+    def inside(self, element: ElementPattern) -> State:
         """Return the state right after the start tag of an element."""
         return self._inside.get(element, LOST)
 
-    def _element(self, element: Element) -> State:
+    def _element(self, element: ElementPattern) -> State:
         try:
             positions = Positions(element.content)
         except TooManyPositions:
@@ -139,7 +139,7 @@ class _Content:
         order = tuple(
             each
             for each in dict.fromkeys(following)
-            if not after_text or isinstance(leaves[each], Element)
+            if not after_text or isinstance(leaves[each], ElementPattern)
         )
         state = self._made.get((order, ends))
         if state is None:
@@ -149,7 +149,7 @@ class _Content:
         return state
 
     def _behind(self, position: int) -> State:
-        after_text = not isinstance(self._positions.leaves[position], Element)
+        after_text = not isinstance(self._positions.leaves[position], ElementPattern)
         ends = position in self._last
         return self._state(self._positions.follow[position], ends=ends, after_text=after_text)
 
@@ -158,7 +158,7 @@ class _Content:
         elements: list[int] = []
         for position in order:
             leaf = self._positions.leaves[position]
-            if isinstance(leaf, Element):
+            if isinstance(leaf, ElementPattern):
                 elements.append(position)
                 child = Child(leaf, self._behind(position))
                 if is_finite(leaf.names):
@@ -229,7 +229,7 @@ class _Content:
 
 
 def _start(leaf: Pattern) -> Event | None:
-    if isinstance(leaf, Element) and isinstance(leaf.names, OneName):
+    if isinstance(leaf, ElementPattern) and isinstance(leaf.names, OneName):
         return start(leaf.names.name)
     return None
 

@@ -30,7 +30,7 @@ from lasthop_xml.xebu.layout import MAX_MESSAGE, read_bytes, read_compressed
 from lasthop_xml.xebu.omission.context import Context
 from lasthop_xml.xebu.omission.fingerprint import SIZE
 from lasthop_xml.xebu.omission.knowledge import Knowledge
-from lasthop_xml.xebu.omission.machine import END_OF_DOCUMENT, Coming, Restorer
+from lasthop_xml.xebu.omission.machine import END_OF_DOCUMENT, Coming, DecodingAutomaton
 from lasthop_xml.xebu.tokens import DecoderTables, Mode
 from lasthop_xml.xebu.values import FORMS, Read
 
@@ -66,7 +66,7 @@ class SchemaDecoder(Decoder):
 class _OmittedMessage(Message):
     """The decoding of one message from which events were left out."""
 
-    __slots__ = ("_context", "_expanded", "_foreseen", "_knowledge", "_restorer")
+    __slots__ = ("_context", "_decoding", "_expanded", "_foreseen", "_knowledge")
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class _OmittedMessage(Message):
     ) -> None:
         super().__init__(data, tables, scope, limits)
         self._knowledge = knowledge
-        self._restorer = Restorer(knowledge.automaton)
+        self._decoding = DecodingAutomaton(knowledge.automaton)
         self._context = Context(scope)
         self._foreseen: int | None = None  # the number of events left out, if it was sent
         self._expanded = 0
@@ -106,7 +106,7 @@ class _OmittedMessage(Message):
             elif byte == layout.END:
                 pos += 1
                 self._put_in(_ELEMENT_END)
-                self._taken(self._restorer.end())
+                self._taken(self._decoding.end())
             elif form == layout.ATTRIBUTE:
                 event, pos = self._any_attribute(byte, pos + 1)
                 self._take(event, Coming(ATTRIBUTE, event.name))
@@ -184,7 +184,7 @@ class _OmittedMessage(Message):
     def _type(self, coming: Coming) -> tuple[Name, Read]:
         context = self._context
         if coming is _BY_SCHEMA:
-            type_ = self._restorer.state.type
+            type_ = self._decoding.state.type
         else:
             declared = context.declared
             type_ = None if declared is None else context.scope.resolve(declared)
@@ -198,9 +198,9 @@ class _OmittedMessage(Message):
     def _put_in(self, coming: Coming) -> None:
         """Add all foreseen events that come before the next one that was sent."""
         count, self._foreseen = self._foreseen, None
-        restorer = self._restorer
+        decoding = self._decoding
         events: Iterable[Event] = (
-            restorer.before(coming) if count is None else restorer.exactly(count, coming)
+            decoding.before(coming) if count is None else decoding.exactly(count, coming)
         )
         for event in events:
             self._add(event)
@@ -210,7 +210,7 @@ class _OmittedMessage(Message):
         self._taken(event)
 
     def _taken(self, event: Event) -> None:
-        self._restorer.take(event)
+        self._decoding.take(event)
         self._add(event)
 
     def _add(self, event: Event) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lasthop_xml.relaxng.schema import Schema
 from lasthop_xml.xebu.omission.automaton import Automaton
 from lasthop_xml.xebu.omission.fingerprint import fingerprint
-from lasthop_xml.xebu.omission.pretokens import known_strings
+from lasthop_xml.xebu.omission.known_strings import known_strings
 
 
 class Knowledge:

@@ -89,7 +89,7 @@ def foreseen(state: State, coming: Coming) -> Event | ForeseenEnd | None:
     return state.foreseen
 
 
-class Place:
+class DocumentPosition:
     """A place in a document: a state, and the states in which the open elements around it
     continue."""
 
@@ -160,14 +160,14 @@ class Place:
             self.state = state.text or state
 
 
-class Omitter:
+class EncodingAutomaton:
     """The sending end (the Encoding Omission Automaton of the thesis): leaves out the events that
     the other end foresees."""
 
     __slots__ = ("_announcement", "_omitted", "_place")
 
     def __init__(self, automaton: Automaton) -> None:
-        self._place = Place(automaton)
+        self._place = DocumentPosition(automaton)
         # The states in which events were left out since the last event was sent.
         self._omitted: list[State] = []
         # The event that was left out last, if it is an xsi:type: a value must follow it.
@@ -233,14 +233,14 @@ class Omitter:
         return [] if stops_here and not stops_before else [Foreseen(len(omitted))]
 
 
-class Restorer:
+class DecodingAutomaton:
     """The receiving end (the Decoding Omission Automaton of the thesis): restores the events that
     were left out."""
 
     __slots__ = ("_place",)
 
     def __init__(self, automaton: Automaton) -> None:
-        self._place = Place(automaton)
+        self._place = DocumentPosition(automaton)
 
     @property
     def state(self) -> State:

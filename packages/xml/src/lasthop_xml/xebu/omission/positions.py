@@ -18,7 +18,7 @@ from lasthop_xml.relaxng.patterns import (
     Attribute,
     Choice,
     Data,
-    Element,
+    ElementPattern,
     Group,
     Interleave,
     ListOf,
@@ -68,7 +68,7 @@ class Positions:
 
     def _part(self, pattern: Pattern) -> Part:
         match pattern:
-            case Element() | Data() | Value() | ListOf():
+            case ElementPattern() | Data() | Value() | ListOf():
                 return self._leaf(pattern)
             case Choice():
                 return self._either([self._part(part) for part in pattern.parts])

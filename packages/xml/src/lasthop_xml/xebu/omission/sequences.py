@@ -25,9 +25,9 @@ from lasthop_xml.xebu.omission.context import Context
 from lasthop_xml.xebu.omission.machine import (
     END_OF_DOCUMENT,
     Coming,
+    DecodingAutomaton,
+    EncodingAutomaton,
     Foreseen,
-    Omitter,
-    Restorer,
     Sent,
 )
 
@@ -53,30 +53,30 @@ def omitted(
     first = next(source, None)
     if first is None or first.kind is not DOCUMENT_START_KIND:
         raise MalformedEvents("a message starts with a document")
-    omitter = Omitter(automaton)
+    encoding = EncodingAutomaton(automaton)
     context = Context(outermost() if scope is None else scope)
     for event in source:
         kind = event.kind
         if kind is DOCUMENT_END_KIND:
             break
-        if not omitter.leaves_out(event):
-            manner = _manner(event, context, omitter) if kind is TYPED_CONTENT else Manner.EVENT
-            for item in omitter.send(event, _coming(event, manner)):
+        if not encoding.leaves_out(event):
+            manner = _manner(event, context, encoding) if kind is TYPED_CONTENT else Manner.EVENT
+            for item in encoding.send(event, _coming(event, manner)):
                 yield item, manner if item is event else Manner.EVENT
         context.take(event)
     else:
         raise MalformedEvents("a message has no end")
-    if omitter.depth or next(source, None) is not None:
+    if encoding.depth or next(source, None) is not None:
         raise MalformedEvents("a document ends inside an element, or events follow it")
-    for item in omitter.finish():
+    for item in encoding.finish():
         yield item, Manner.EVENT
 
 
-def _manner(event: Event, context: Context, omitter: Omitter) -> Manner:
+def _manner(event: Event, context: Context, encoding: EncodingAutomaton) -> Manner:
     if context.declared is not None:
         announced = context.scope.resolve(context.declared) == event.name
         return Manner.ANNOUNCED if announced else Manner.NAMED
-    return Manner.BY_SCHEMA if omitter.state.type == event.name else Manner.NAMED
+    return Manner.BY_SCHEMA if encoding.state.type == event.name else Manner.NAMED
 
 
 def _coming(event: Event, manner: Manner) -> Coming:
@@ -88,20 +88,20 @@ def _coming(event: Event, manner: Manner) -> Coming:
 
 def restored(sent: Iterable[tuple[Sent, Manner]], automaton: Automaton) -> Iterator[Event]:
     """Yield the events of the document of which `sent` was sent."""
-    restorer = Restorer(automaton)
+    decoding = DecodingAutomaton(automaton)
     count: int | None = None
     yield DOCUMENT_START
     for item, manner in sent:
         if isinstance(item, Foreseen):
             count = item.events
             continue
-        yield from _before(restorer, count, _coming(item, manner))
+        yield from _before(decoding, count, _coming(item, manner))
         count = None
         yield item
-        restorer.take(item)
-    yield from _before(restorer, count, END_OF_DOCUMENT)
+        decoding.take(item)
+    yield from _before(decoding, count, END_OF_DOCUMENT)
     yield DOCUMENT_END
 
 
-def _before(restorer: Restorer, count: int | None, coming: Coming) -> Iterator[Event]:
-    return restorer.before(coming) if count is None else restorer.exactly(count, coming)
+def _before(decoding: DecodingAutomaton, count: int | None, coming: Coming) -> Iterator[Event]:
+    return decoding.before(coming) if count is None else decoding.exactly(count, coming)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from lasthop_xml.relaxng.nameclass import NameClass
-from lasthop_xml.relaxng.patterns import Element
+from lasthop_xml.relaxng.patterns import ElementPattern
 from lasthop_xml.xas.events import Event
 from lasthop_xml.xas.names import Name
 
@@ -26,7 +26,7 @@ END: Final = ForeseenEnd()
 class Child(NamedTuple):
     """An element that can come next, and the state of its parent afterwards."""
 
-    element: Element
+    element: ElementPattern
     then: State
 
 

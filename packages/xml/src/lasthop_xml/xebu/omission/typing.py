@@ -9,7 +9,7 @@ from lasthop_xml.xas.names import XSD_NS, XSI_TYPE, Name
 from lasthop_xml.xas.sequence import EventSequence
 from lasthop_xml.xas.types.table import PRIMITIVES
 from lasthop_xml.xebu.omission.automaton import Automaton
-from lasthop_xml.xebu.omission.machine import Place
+from lasthop_xml.xebu.omission.machine import DocumentPosition
 
 _STRING = Name(XSD_NS, "string")
 
@@ -19,7 +19,7 @@ def typed_by_schema(events: EventSequence, automaton: Automaton) -> Iterator[Eve
 
     Elements with an xsi:type are left to `typed_sequence`. Strings stay texts, which get tokens.
     """
-    place = Place(automaton)
+    place = DocumentPosition(automaton)
     announced = False  # the innermost open element has an xsi:type
     held: tuple[Event, Name] | None = None  # a text that is typed if its element ends with it
     for event in events:

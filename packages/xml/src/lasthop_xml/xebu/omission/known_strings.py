@@ -12,7 +12,7 @@ from lasthop_xml.relaxng.schema import Schema
 from lasthop_xml.xas.names import XML_NS, XSD_NS, XSI_NS, XSI_TYPE, Name
 from lasthop_xml.xas.types.table import PRIMITIVES
 from lasthop_xml.xebu.layout import LONGEST_KEPT, TOKENS
-from lasthop_xml.xebu.tokens import PreTokens
+from lasthop_xml.xebu.tokens import KnownStrings
 
 Item = TypeVar("Item")
 
@@ -20,7 +20,7 @@ MOST_KNOWN: Final = TOKENS * 3 // 4
 """The most known strings in each table; the other tokens are for the strings of a session."""
 
 
-def known_strings(schema: Schema) -> PreTokens:
+def known_strings(schema: Schema) -> KnownStrings:
     """Return names, prefixes, fixed values and texts of a schema, in the order in which it leads to
     them."""
     names: dict[Name, None] = {}
@@ -46,7 +46,7 @@ def known_strings(schema: Schema) -> PreTokens:
         prefixes = {"xsi": XSI_NS, "xsd": XSD_NS, **prefixes}
     names |= dict.fromkeys(Name(ns, prefix) for prefix, ns in prefixes.items())
     kept = tuple(_some(names, lambda name: name.local))
-    return PreTokens(
+    return KnownStrings(
         tuple(_some(dict.fromkeys(name.ns for name in kept), str)),
         kept,
         tuple(_some(values, lambda value: value[1])),
