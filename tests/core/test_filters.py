@@ -82,7 +82,7 @@ UNREADABLE = [
     (
         "application/x-weft; profile=12345678",
         b"\xff",
-        "a message ends early, or uses a number that nothing has",
+        "a message ends early, or uses an unknown number",
     ),
     (
         XML,

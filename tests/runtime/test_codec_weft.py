@@ -67,7 +67,7 @@ def test_a_message_without_its_session_is_refused(lasthop: Lasthop, tmp_path: Pa
             *(str(message), "-o", str(octets)),
         )
     said = lasthop("codec", "decode", "--format", "weft", str(octets), fails=True)
-    assert "does not continue what we know" in said.error
+    assert "does not continue the session" in said.error
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,7 @@ def test_a_schema_makes_messages_smaller(lasthop: Lasthop, tmp_path: Path) -> No
     plain = tmp_path / "plain"
     plain.write_bytes(b"\xc1")
     said = lasthop("codec", "decode", *arguments, str(plain), fails=True).error
-    assert "a session goes on with another schema" in said
+    assert "the snapshot is of a session with another schema" in said
 
 
 def test_a_schema_may_have_several_files(lasthop: Lasthop, tmp_path: Path) -> None:

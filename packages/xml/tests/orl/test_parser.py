@@ -52,7 +52,7 @@ def test_words_of_the_language_can_be_names() -> None:
 @pytest.mark.parametrize(
     "source, line, column, detail, fields",
     [
-        ("", 1, 1, "a description defines at least one type", {"expected": "type"}),
+        ("", 1, 1, "a description must define at least one type", {"expected": "type"}),
         (
             *("type a {\n  string\n}", 3, 1, "something else was expected"),
             {"expected": "the name of a component", "found": "}"},
@@ -82,11 +82,17 @@ def test_words_of_the_language_can_be_names() -> None:
             {"expected": "a namespace in quotation marks", "found": "urn:p"},
         ),
         ('namespace p "urn:p', 1, 13, "a text does not end on its line", {}),
-        ('namespace 1 "u"', 1, 11, "no prefix can be called so", {"prefix": "1"}),
+        ('namespace 1 "u"', 1, 11, "this is not a valid prefix", {"prefix": "1"}),
         ('namespace p "u"\nnamespace p "v"', 2, 11, "a prefix is declared twice", {"prefix": "p"}),
-        ('namespace xsd "u"', 1, 11, "this prefix has a meaning already", {"prefix": "xsd"}),
+        (
+            'namespace xsd "u"',
+            1,
+            11,
+            "this prefix is reserved for another namespace",
+            {"prefix": "xsd"},
+        ),
         ('namespace p ""', 1, 13, "a namespace must not be empty", {"prefix": "p"}),
-        ('namespace p "\x01"', 1, 13, "a text has a character that XML does not have", {}),
+        ('namespace p "\x01"', 1, 13, "a text has a character that XML does not allow", {}),
         ("package a package b", 1, 11, "a header is given twice", {"header": "package"}),
         (
             *("package a..b", 1, 9, "something else was expected"),
@@ -104,13 +110,13 @@ def test_words_of_the_language_can_be_names() -> None:
             {"type": "strin"},
         ),
         ("type q:a { }", 1, 6, "no namespace is declared for this prefix", {"prefix": "q"}),
-        ("type 9 { }", 1, 6, "this is no name", {"found": "9"}),
-        ("type a { string b: }", 1, 17, "this is no name", {"found": "b:"}),
+        ("type 9 { }", 1, 6, "this is not a name", {"found": "9"}),
+        ("type a { string b: }", 1, 17, "this is not a name", {"found": "b:"}),
         ("type a { } type a { }", 1, 17, "a type is defined twice", {"type": "a", "first_line": 1}),
         ("type a { int b\n string b }", 2, 9, "a type has a component twice", {"component": "b"}),
         ("type date { }", 1, 6, "this is the name of a primitive type", {"type": "date"}),
         (
-            *("type xsd:x { }", 1, 6, "the types of this namespace are known already"),
+            *("type xsd:x { }", 1, 6, "types of XML Schema cannot be defined again"),
             {"type": "xsd:x"},
         ),
         (

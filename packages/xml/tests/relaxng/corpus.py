@@ -428,10 +428,10 @@ BAD: dict[str, Bad] = {
     "a literal on two lines": Bad('element a { "b\nc" }', "a literal has no end", 1, 13),
     "a malformed escape": Bad("element a { \\x{zz} }", "something else was expected", 1, 15),
     "a lonely backslash": Bad("element a { \\ }", "no token starts like this", 1, 13),
-    "an illegal character": Bad("element a { \x01 }", "XML has no such character", 1, 13),
-    "an illegal escape": Bad('element a { "\\x{1}" }', "XML has no such character", 1, 14),
+    "an illegal character": Bad("element a { \x01 }", "XML does not allow this character", 1, 13),
+    "an illegal escape": Bad('element a { "\\x{1}" }', "XML does not allow this character", 1, 14),
     "an escape beyond Unicode": Bad(
-        'element a { "\\x{110000}" }', "XML has no such character", 1, 14
+        'element a { "\\x{110000}" }', "XML does not allow this character", 1, 14
     ),
     "an error behind an escape": Bad(
         'element a { "\\x{41}",\n  "\\x{42}" $ }', "no token starts like this", 2, 12
@@ -522,13 +522,13 @@ BAD: dict[str, Bad] = {
     ),
     "xml for something else": Bad(
         'namespace xml = "a"\nelement a { text }',
-        "xml stands for its own namespace, and nothing else does",
+        "the prefix xml and its namespace belong together",
         1,
         1,
     ),
     "something else for xml": Bad(
         'namespace x = "http://www.w3.org/XML/1998/namespace"\nelement a { text }',
-        "xml stands for its own namespace, and nothing else does",
+        "the prefix xml and its namespace belong together",
         1,
         1,
     ),
@@ -569,15 +569,15 @@ BAD: dict[str, Bad] = {
     ),
     "an annotation behind everything": Bad(
         'namespace p = "p"\nelement a { text } >> p:x [ ]',
-        "nothing can follow the outermost pattern",
+        "no annotation can follow the outermost pattern",
         2,
         20,
     ),
     # Names
-    "an exception of everything": Bad("element * - * { text }", "a star is no exception", 1, 13),
+    "an exception of everything": Bad("element * - * { text }", "* cannot be an exception", 1, 13),
     "an exception of a namespace": Bad(
         'namespace p = "p"\nelement p:* - p:* { text }',
-        "a namespace is no exception of a namespace",
+        "a namespace cannot be an exception of a namespace",
         2,
         15,
     ),
@@ -585,7 +585,9 @@ BAD: dict[str, Bad] = {
         "element (*) - a { text }", "something else was expected", 1, 13
     ),
     "an exception of a name": Bad("element a - b { text }", "something else was expected", 1, 11),
-    "xmlns as an attribute": Bad(_IN % "attribute xmlns { text }", "xmlns is no attribute", 1, 23),
+    "xmlns as an attribute": Bad(
+        _IN % "attribute xmlns { text }", "xmlns cannot be the name of an attribute", 1, 23
+    ),
     # Files
     "a file that is not there": Bad(
         'element a { external "none.rnc" }', "a file cannot be read", 1, 13
@@ -613,7 +615,7 @@ BAD: dict[str, Bad] = {
     ),
     "an override of nothing": Bad(
         'include "b.rnc" { c = text }',
-        "nothing to override has this name",
+        "the included file defines nothing of this name to override",
         1,
         19,
         files={"b.rnc": "start = element b { text }"},
@@ -640,7 +642,7 @@ BAD: dict[str, Bad] = {
     "no start": Bad("a = element a { text }", "a grammar has no start", 1, 1),
     "a definition twice": Bad(
         "start = a\na = element a { text }\na = element b { text }",
-        "a definition is there twice",
+        "a definition is repeated without a connector (|= or &=)",
         3,
         1,
     ),
@@ -661,17 +663,19 @@ BAD: dict[str, Bad] = {
     "an unknown datatype library": Bad(
         'datatypes d = "urn:d"\nelement a { d:int }', "no datatype library has this name", 2, 13
     ),
-    "a value that is none": Bad(_IN % 'xsd:int "x"', "no such value", 1, 13),
+    "a value that is none": Bad(_IN % 'xsd:int "x"', "this is not a value of the type", 1, 13),
     "a parameter of another type": Bad(
-        _IN % 'xsd:int { maxLength = "1" }', "a type has no such parameter", 1, 13
+        _IN % 'xsd:int { maxLength = "1" }', "the type does not have this parameter", 1, 13
     ),
     "an unknown parameter": Bad(
-        _IN % 'xsd:int { colour = "1" }', "a type has no such parameter", 1, 13
+        _IN % 'xsd:int { colour = "1" }', "the type does not have this parameter", 1, 13
     ),
     "a parameter that is no number": Bad(
-        _IN % 'xsd:string { length = "x" }', "a parameter has no such value", 1, 13
+        _IN % 'xsd:string { length = "x" }', "the parameter cannot have this value", 1, 13
     ),
-    "a bound that is no value": Bad(_IN % 'xsd:int { minInclusive = "x" }', "no such value", 1, 13),
+    "a bound that is no value": Bad(
+        _IN % 'xsd:int { minInclusive = "x" }', "this is not a value of the type", 1, 13
+    ),
     "a malformed expression": Bad(
         _IN % 'xsd:string { pattern = "(" }', "an expression is malformed", 1, 13
     ),
@@ -694,39 +698,37 @@ BAD: dict[str, Bad] = {
     ),
     # Section 7
     "an attribute in an attribute": Bad(
-        _IN % "attribute b { attribute c { text } }", "a pattern stands where it cannot", 1, 27
+        _IN % "attribute b { attribute c { text } }", "a pattern is not allowed here", 1, 27
     ),
     "an element in an attribute": Bad(
-        _IN % "attribute b { element c { text } }", "a pattern stands where it cannot", 1, 27
+        _IN % "attribute b { element c { text } }", "a pattern is not allowed here", 1, 27
     ),
     "a repeated group of attributes": Bad(
         _IN % "(attribute b { text }, attribute c { text })+",
-        "a pattern stands where it cannot",
+        "a pattern is not allowed here",
         1,
         14,
     ),
-    "text in a list": Bad(_IN % "list { text }", "a pattern stands where it cannot", 1, 1),
+    "text in a list": Bad(_IN % "list { text }", "a pattern is not allowed here", 1, 1),
     "a list in a list": Bad(
-        _IN % "list { list { xsd:int } }", "a pattern stands where it cannot", 1, 1
+        _IN % "list { list { xsd:int } }", "a pattern is not allowed here", 1, 1
     ),
     "an element in a list": Bad(
-        _IN % "list { element b { text } }", "a pattern stands where it cannot", 1, 20
+        _IN % "list { element b { text } }", "a pattern is not allowed here", 1, 20
     ),
     "an interleave in a list": Bad(
-        _IN % 'list { "b" & "c" }', "a pattern stands where it cannot", 1, 1
+        _IN % 'list { "b" & "c" }', "a pattern is not allowed here", 1, 1
     ),
-    "text as an exception": Bad(_IN % "xsd:int - text", "a pattern stands where it cannot", 1, 1),
+    "text as an exception": Bad(_IN % "xsd:int - text", "a pattern is not allowed here", 1, 1),
     "a list as an exception": Bad(
-        _IN % "xsd:int - list { xsd:int }", "a pattern stands where it cannot", 1, 1
+        _IN % "xsd:int - list { xsd:int }", "a pattern is not allowed here", 1, 1
     ),
-    "text at the start": Bad("start = text", "a pattern stands where it cannot", 1, 1),
+    "text at the start": Bad("start = text", "a pattern is not allowed here", 1, 1),
     "a group at the start": Bad(
-        "start = element a { text }, element b { text }", "a pattern stands where it cannot", 1, 1
+        "start = element a { text }, element b { text }", "a pattern is not allowed here", 1, 1
     ),
-    "an attribute at the start": Bad(
-        "attribute a { text }", "a pattern stands where it cannot", 1, 1
-    ),
-    "an optional start": Bad("element a { text }?", "a pattern stands where it cannot", 1, 1),
+    "an attribute at the start": Bad("attribute a { text }", "a pattern is not allowed here", 1, 1),
+    "an optional start": Bad("element a { text }?", "a pattern is not allowed here", 1, 1),
     "data beside an element": Bad(
         _IN % "xsd:int, element b { text }",
         "a datatype has to be the only content of its element",
@@ -761,7 +763,10 @@ BAD: dict[str, Bad] = {
         13,
     ),
     "an attribute of any name, once": Bad(
-        _IN % "attribute * { text }", "an attribute of any name has to be repeatable", 1, 13
+        _IN % "attribute * { text }",
+        "an attribute of any name must be repeatable: add + or *",
+        1,
+        13,
     ),
     "text on two sides": Bad(
         _IN % "text & (element b { text }, text)", "an interleave has text in two parts", 1, 1

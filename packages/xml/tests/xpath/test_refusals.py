@@ -48,9 +48,9 @@ from lasthop_xml.xpath.subscriptions import Subscriptions
             {"expected": "a local name or *", "found": "the end"},
         ),
         ("/a['b]", 4, "a text does not end", {"found": "'"}),
-        ("/a[!b]", 4, "no such character here", {"found": "!"}),
-        ("/\x01", 2, "this is no name", {"found": "\x01"}),
-        ("/sideways::a", 2, "there is no such axis", {"found": "sideways"}),
+        ("/a[!b]", 4, "this character is not allowed here", {"found": "!"}),
+        ("/\x01", 2, "this is not a name", {"found": "\x01"}),
+        ("/sideways::a", 2, "XPath has no such axis", {"found": "sideways"}),
     ],
 )
 def test_what_is_no_xpath_is_said(
@@ -97,7 +97,7 @@ def test_what_is_no_xpath_is_said(
         ("/a[position()]", 14, "position() without a comparison"),
         ("/a[position() = last()]", 17, "a position compared with what is not a number"),
         ("/a['1' = position()]", 20, "a position compared with what is not a number"),
-        ("/a[b][1]", 6, "a position behind a predicate on content"),
+        ("/a[b][1]", 6, "a position after a predicate on content"),
         ("/a[b or position() = 1]", 3, "a position together with content"),
         ("/a[contains(b, 'x')]", 13, "contains() of a path; put it into a predicate on ."),
         ("/a[contains(@*, 'x')]", 15, "contains() of several attributes"),

@@ -92,7 +92,7 @@ def class_names(description: Description, codec: str) -> dict[Name, str]:
 
 def _checked(name: str, thing: Component | Structure) -> str:
     if not name.isidentifier():
-        raise _refused("this has no name in Python", thing, name)
+        raise _refused("this name cannot become a name in Python", thing, name)
     return name
 
 

@@ -63,7 +63,7 @@ class _OrlParser:
                 )
             structures[structure.name] = structure
         if not structures:
-            raise self._next.refuse("a description defines at least one type", expected="type")
+            raise self._next.refuse("a description must define at least one type", expected="type")
         for component, place in places.items():
             if component.type not in structures and component.type not in PRIMITIVES:
                 raise place.refuse(
@@ -110,11 +110,13 @@ class _OrlParser:
         prefix = self._take("word", "a prefix")
         uri = self._take("text", "a namespace in quotation marks")
         if not is_ncname(prefix.value):
-            raise prefix.refuse("no prefix can be called so", prefix=prefix.value)
+            raise prefix.refuse("this is not a valid prefix", prefix=prefix.value)
         if prefix.value in self._namespaces:
             raise prefix.refuse("a prefix is declared twice", prefix=prefix.value)
         if FIXED_PREFIXES.get(prefix.value, uri.value) != uri.value:
-            raise prefix.refuse("this prefix has a meaning already", prefix=prefix.value)
+            raise prefix.refuse(
+                "this prefix is reserved for another namespace", prefix=prefix.value
+            )
         try:
             check_text(uri.value)
         except MalformedEvents as error:
@@ -134,7 +136,7 @@ class _OrlParser:
         if not name.ns and Name(XSD_NS, name.local) in PRIMITIVES:
             raise word.refuse("this is the name of a primitive type", type=word.value)
         if name.ns == XSD_NS:
-            raise word.refuse("the types of this namespace are known already", type=word.value)
+            raise word.refuse("types of XML Schema cannot be defined again", type=word.value)
         self._sign("{")
         components: dict[Name, Component] = {}
         while self._next.value != "}" or self._next.kind != "sign":
@@ -161,7 +163,7 @@ class _OrlParser:
     def _name(self, word: OrlToken) -> Name:
         prefix, colon, local = word.value.rpartition(":")
         if not is_ncname(local) or (colon and not is_ncname(prefix)):
-            raise word.refuse("this is no name", found=word.value[:80])
+            raise word.refuse("this is not a name", found=word.value[:80])
         if not colon:
             return Name("", local)
         ns = self._namespaces.get(prefix, FIXED_PREFIXES.get(prefix))

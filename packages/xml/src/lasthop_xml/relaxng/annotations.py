@@ -29,7 +29,7 @@ class AnnotationReader(TokenReader):
         here."""
         while self.at(">>"):
             if not allowed:
-                raise failure("nothing can follow the outermost pattern", self.token.at)
+                raise failure("no annotation can follow the outermost pattern", self.token.at)
             self.advance()
             self._element(nested=False)
 

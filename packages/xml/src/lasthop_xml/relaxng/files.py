@@ -25,7 +25,7 @@ It raises LookupError or OSError if there is no such file."""
 
 def no_files(href: str, source: str) -> File:
     """Refuse to load a file: the loader for schemas that must be in one file."""
-    raise LookupError("schemas in several files are not read here")
+    raise LookupError("a schema must be in one file here")
 
 
 class Files:

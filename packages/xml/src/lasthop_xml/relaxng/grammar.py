@@ -37,7 +37,9 @@ class Definition:
         label = node.name or "start"
         if node.combine is None:
             if self.whole:
-                raise failure("a definition is there twice", node.at, name=label)
+                raise failure(
+                    "a definition is repeated without a connector (|= or &=)", node.at, name=label
+                )
             self.whole = True
         elif self.combine not in (None, node.combine):
             raise failure("a definition is combined in two ways", node.at, name=label)
@@ -79,6 +81,10 @@ def _flat(content: Iterable[Component]) -> Iterator[DefineNode]:
                 for node in instead:
                     if node.name in missing:
                         label = node.name or "start"
-                        raise failure("nothing to override has this name", node.at, name=label)
+                        raise failure(
+                            "the included file defines nothing of this name to override",
+                            node.at,
+                            name=label,
+                        )
                 yield from (node for node in inside if node.name not in names)
                 yield from instead

@@ -126,7 +126,7 @@ def tokens(text: str, source: str = "") -> list[Token]:
     places = _Places(text, source)
     illegal = _ILLEGAL.search(text)
     if illegal is not None:
-        raise failure("XML has no such character", places.at(illegal.start()))
+        raise failure("XML does not allow this character", places.at(illegal.start()))
     text = _without_escapes(text, places)
     found: list[Token] = []
     pos = 0
@@ -150,7 +150,9 @@ def _without_escapes(text: str, places: _Places) -> str:
         char = chr(int(digits, 16)) if 0 < len(digits) <= 6 and int(digits, 16) < 0x110000 else "\0"
         if _ILLEGAL.match(char):
             raise failure(
-                "XML has no such character", places.written(escape.start()), escape=escape[0][:20]
+                "XML does not allow this character",
+                places.written(escape.start()),
+                escape=escape[0][:20],
             )
         before = text[behind : escape.start()]
         pieces += before, _ESCAPED_NEWLINE if char == "\n" else char

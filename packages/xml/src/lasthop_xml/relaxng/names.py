@@ -61,12 +61,12 @@ class NameClassReader(DeclarationReader):
         token = self.token
         if self.take("*"):
             if where & (_Where.IN_ANY | _Where.IN_NAMESPACE):
-                raise failure("a star is no exception", token.at)
+                raise failure("* cannot be an exception", token.at)
             return AnyName()
         if token.lexeme is Lexeme.ANY_IN_NS:
             self.advance()
             if where & _Where.IN_NAMESPACE:
-                raise failure("a namespace is no exception of a namespace", token.at)
+                raise failure("a namespace cannot be an exception of a namespace", token.at)
             ns = self.namespace(token.text.removesuffix(":*"), token)
             self._check(Name(ns, ""), where, token)
             return AnyInNamespace(ns)
@@ -87,4 +87,4 @@ class NameClassReader(DeclarationReader):
         """Refuse an attribute named xmlns: a namespace declaration is not an attribute (RELAX NG,
         section 4.16)."""
         if where & _Where.ATTRIBUTE and (name.ns == XMLNS_NS or name == ("", "xmlns")):
-            raise failure("xmlns is no attribute", token.at)
+            raise failure("xmlns cannot be the name of an attribute", token.at)

@@ -108,7 +108,7 @@ class TokenReader:
         if prefix == "xmlns" or ns == XMLNS_NS:
             raise failure("xmlns cannot be declared", token.at)
         if (prefix == "xml") != (ns == XML_NS):
-            raise failure("xml stands for its own namespace, and nothing else does", token.at)
+            raise failure("the prefix xml and its namespace belong together", token.at)
         if prefix in self.prefixes and prefix != "xml":
             raise failure("a prefix is declared twice", token.at, prefix=prefix)
         self.prefixes[prefix] = ns

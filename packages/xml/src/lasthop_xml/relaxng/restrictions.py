@@ -129,7 +129,7 @@ class Restrictions:
         for where, kinds, label in _FORBIDDEN:
             if where & inside and isinstance(pattern, kinds):
                 what = _CALLED[type(pattern)]
-                self._fail("a pattern stands where it cannot", pattern, found=what, inside=label)
+                self._fail("a pattern is not allowed here", pattern, found=what, inside=label)
         match pattern:
             case Attribute():
                 self._paths(pattern.content, inside | _Inside.ATTRIBUTE, seen)
@@ -192,7 +192,7 @@ class Restrictions:
         match pattern:
             case Attribute():
                 if not repeated and not is_finite(pattern.names):
-                    self._fail("an attribute of any name has to be repeatable", pattern)
+                    self._fail("an attribute of any name must be repeatable: add + or *", pattern)
             case OneOrMore():
                 self._attributes(pattern.content, repeated=True)
             case Choice():

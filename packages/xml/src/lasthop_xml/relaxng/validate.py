@@ -77,7 +77,7 @@ class _Document:
             elif kind is PREFIX_MAPPING and name is not None:
                 self._mappings.append(name)
             elif kind is ENTITY_REFERENCE:
-                raise NotValid("nobody knows the text of an entity", index=self._index)
+                raise NotValid("the text of an entity reference is unknown", index=self._index)
         if not self._left.nullable:
             raise NotValid("a document has no root", index=self._index)
 

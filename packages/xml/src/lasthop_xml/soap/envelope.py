@@ -143,12 +143,14 @@ def read_envelope(events: EventSequence) -> Envelope:
     if root.name != ENVELOPE:
         if root.name.local == "Envelope":
             older = " (this is SOAP 1.1)" if root.name.ns == SOAP_11_NS else ""
-            raise SoapFault(FaultCode.VERSION_MISMATCH, f"only SOAP 1.2 is spoken here{older}")
-        raise MalformedSoap("a message is an Envelope", root=str(root.name)[:80])
+            raise SoapFault(FaultCode.VERSION_MISMATCH, f"only SOAP 1.2 is supported{older}")
+        raise MalformedSoap(
+            "the root element of a SOAP message must be Envelope", root=str(root.name)[:80]
+        )
     children = list(root)
     header = children.pop(0) if children and children[0].name == HEADER else None
     if [child.name for child in children] != [BODY]:
-        raise MalformedSoap("an envelope has one body, and before it one header at most")
+        raise MalformedSoap("an envelope must have one body, and before it one header at most")
     blocks = [] if header is None else list(header)
     if len(blocks) > MAX_BLOCKS:
         raise MalformedSoap("a message has too many header blocks", most=MAX_BLOCKS)
@@ -182,7 +184,9 @@ def _unmarked(fragment: EventList) -> EventList:
 def _flag(attributes: Mapping[Name, str], name: Name) -> bool:
     text = attributes.get(name, "false").strip()
     if text not in _FLAGS:
-        raise MalformedSoap("a flag of a header block is true or false", flag=name.local, is_=text)
+        raise MalformedSoap(
+            "a flag of a header block must be true or false", flag=name.local, is_=text
+        )
     return _FLAGS[text]
 
 

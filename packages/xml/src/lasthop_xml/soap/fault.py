@@ -130,7 +130,7 @@ def _qname(code: Element) -> Name:
     prefix, colon, local = value.text.strip().rpartition(":")
     ns = value.scope.prefixes.get(prefix, "")
     if colon and not ns:
-        raise MalformedSoap("a fault's code has a prefix that means nothing", prefix=prefix[:80])
+        raise MalformedSoap("the prefix of a fault's code is not declared", prefix=prefix[:80])
     return Name(ns, local)
 
 

@@ -33,7 +33,7 @@ class SoapNode:
         ultimate: bool = True,
     ) -> None:
         if NONE in roles:
-            raise ValueError("no node plays the role of none")
+            raise ValueError("no node may play the role none")
         self._understands = frozenset(understands)
         self._roles = frozenset(roles) | {NEXT} | ({ULTIMATE} if ultimate else set())
         self.ultimate = ultimate
@@ -55,7 +55,7 @@ class SoapNode:
         if missing:
             raise SoapFault(
                 FaultCode.MUST_UNDERSTAND,
-                "a header block that must be understood is not",
+                "a header block must be understood, and this node does not understand it",
                 not_understood=missing,
             )
         return [block for block in targeted if block.name in self._understands]

@@ -275,7 +275,7 @@ class WeftDecoder(End):
                 raise WeftFormatError(error.detail, **error.fields) from None
             raise
         except IndexError:
-            self._fail("a message ends early, or uses a number that nothing has")
+            self._fail("a message ends early, or uses an unknown number")
         except (ValueError, OverflowError, struct.error, zlib.error) as error:
             self._fail(str(error))
 
@@ -293,14 +293,18 @@ class WeftDecoder(End):
             size = 2
         else:
             if self.poisoned:
-                raise WeftStateError("an earlier message failed; reset", epoch=self.epoch)
+                raise WeftStateError(
+                    "an earlier message failed; reset the encoder", epoch=self.epoch
+                )
             size = 1
         if flags & ~FRESH > Level.MAX:
             raise WeftFormatError("a message has an unknown form", offset=0)
         chain = self._chain
         body = chain.opened(data, size)
         if body is None or not self._started:
-            raise WeftStateError("this message does not continue what we know", epoch=self.epoch)
+            raise WeftStateError(
+                "this message does not continue the session; reset the encoder", epoch=self.epoch
+            )
         learned = self.learned
         if flags & 3 == 0:
             document: RunSequence = learned.reader.document(body, 0)
@@ -309,14 +313,18 @@ class WeftDecoder(End):
         if len(document.runs) > self._few:
             _check_limits(document, learned, self._limits)
         if not chain.accepted(document):
-            raise WeftStateError("this message does not continue what we know", epoch=self.epoch)
+            raise WeftStateError(
+                "this message does not continue the session; reset the encoder", epoch=self.epoch
+            )
         if learned.memory.size > MAX_SIZE:
             self._forget()
         return document
 
     def _begin(self, epoch: int) -> None:
         if self.poisoned and epoch == self.epoch:
-            raise WeftStateError("this epoch has failed; reset", epoch=epoch)
+            raise WeftStateError(
+                "an earlier message of this epoch failed; reset the encoder", epoch=epoch
+            )
         if self._started:
             self._start_again()
         self.epoch = epoch

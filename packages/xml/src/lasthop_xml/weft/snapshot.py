@@ -41,7 +41,9 @@ def save_decoder(decoder: WeftDecoder) -> bytes:
     """Return the decoder's state as bytes for `restore_decoder`; raise WeftStateError if it is
     poisoned."""
     if decoder.poisoned:
-        raise WeftStateError("a poisoned state is not worth keeping", epoch=decoder.epoch)
+        raise WeftStateError(
+            "a decoder that has failed cannot be saved; reset first", epoch=decoder.epoch
+        )
     return _save(decoder, encodes=False, level=0, forgetful=False)
 
 
@@ -100,7 +102,9 @@ def restore_decoder(
 def _read(data: bytes, profile: Profile | None, *, encodes: bool) -> _State:
     state = read_snapshot(data, _State)
     if state.encodes is not encodes:
-        raise WeftStateError("a snapshot is of the other end", epoch=state.epoch)
+        raise WeftStateError(
+            "a snapshot is of the other end: encoder or decoder", epoch=state.epoch
+        )
     if state.profile != (profile or NO_PROFILE).check:
         raise WeftStateError("a snapshot needs another profile", epoch=state.epoch)
     fits = 0 <= state.epoch < 256 and 0 <= state.messages < 2**63 and 0 <= state.chain < 2**32

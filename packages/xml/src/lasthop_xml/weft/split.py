@@ -52,7 +52,7 @@ class Splitter:
         source = iter(events)
         first = next(source, None)
         if first is None or first.kind is not DOCUMENT_START_KIND:
-            raise MalformedEvents("a message starts with a document")
+            raise MalformedEvents("the events do not start with a document start")
         runs: list[Run] = []
         values: list[Any] = []
         run: list[Event] = []
@@ -86,7 +86,7 @@ class Splitter:
                 values.append(_checked(kind, name, value, last))
             last = event
         else:
-            raise MalformedEvents("a message has no end")
+            raise MalformedEvents("the events have no document end")
         if stack or next(source, None) is not None:
             raise MalformedEvents("a document ends inside an element, or events follow it")
         if count > self._limits.events:
@@ -132,10 +132,10 @@ def _checked(kind: Kind, name: Name | None, value: Any, last: Event | None) -> A
     if kind is PROCESSING_INSTRUCTION or kind is ENTITY_REFERENCE:
         text = value.partition(" ")[0] if kind is PROCESSING_INSTRUCTION else value
         if not is_ncname(text):
-            raise MalformedEvents("this event cannot stand here", kind=kind)
+            raise MalformedEvents("this event is not allowed here", kind=kind)
     elif kind is CONTENT:
         if name is not None and (name != SAME_TEXT or last is None or last.kind is not CONTENT):
-            raise MalformedEvents("a text goes on that has not begun")
+            raise MalformedEvents("a text is continued that has not begun")
     elif kind is not ATTRIBUTE and kind is not COMMENT:
-        raise MalformedEvents("this event cannot stand here", kind=kind)
+        raise MalformedEvents("this event is not allowed here", kind=kind)
     return check_text(value)

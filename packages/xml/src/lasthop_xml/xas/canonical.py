@@ -53,7 +53,7 @@ class _Canonical:
         kind, name, value = event
         if kind is ATTRIBUTE and name is not None:
             if self._start is None:
-                raise MalformedEvents("an attribute stands outside of a tag", name=str(name))
+                raise MalformedEvents("an attribute is outside of a start tag", name=str(name))
             self._attributes.append((name, value))
             return
         self._finish_tag()

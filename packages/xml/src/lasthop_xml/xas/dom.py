@@ -84,7 +84,7 @@ def _append(
     elif isinstance(child, minidom.Text):
         raise MalformedEvents("content stands outside of all elements")
     elif isinstance(child, minidom.Element) and parent.documentElement is not None:
-        raise MalformedEvents("a document has one root")
+        raise MalformedEvents("a document must have exactly one root element")
     else:
         parent.appendChild(child)
 

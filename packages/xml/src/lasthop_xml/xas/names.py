@@ -68,5 +68,5 @@ def check_text(text: str) -> str:
     """Return `text`, or raise MalformedEvents if it has a character that XML cannot contain."""
     # All printable characters are legal, and this test is several times cheaper than the search.
     if not text.isprintable() and (found := _ILLEGAL.search(text)) is not None:
-        raise MalformedEvents("a text has a character that XML does not have", char=found.group())
+        raise MalformedEvents("a text has a character that XML does not allow", char=found.group())
     return text

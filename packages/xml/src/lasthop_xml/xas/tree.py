@@ -58,7 +58,9 @@ class Tree:
         """Return the only element at the top; raise MalformedEvents if there is none or more than
         one."""
         if len(self.roots) != 1:
-            raise MalformedEvents("a document has one root", found=len(self.roots))
+            raise MalformedEvents(
+                "a document must have exactly one root element", found=len(self.roots)
+            )
         return self.roots[0]
 
     def end_of(self, start: int) -> int:

@@ -137,7 +137,7 @@ class XmlParser:
 
     def _parse(self, data: bytes, *, final: bool) -> None:
         if self._closed:
-            raise MalformedXml("the parser has ended already")
+            raise MalformedXml("the parser is closed, or an earlier piece failed")
         self._closed = True  # stays so after an error
         try:
             self._parse_slices(data)

@@ -56,7 +56,7 @@ def _escape(found: re.Match[str]) -> str:
         return _ESCAPES[found.group()]
     except KeyError:
         raise MalformedEvents(
-            "a text has a character that XML does not have", char=found.group()
+            "a text has a character that XML does not allow", char=found.group()
         ) from None
 
 
@@ -186,7 +186,9 @@ class XmlSerializer:
             # undeclared (Namespaces in XML 1.0, section 6.2).
             prefix = self._generate() if name.ns else ""
             if any(taken == prefix for _, taken in declared):
-                raise MalformedEvents("no namespace and a default one on one element")
+                raise MalformedEvents(
+                    "an element without a namespace cannot declare a default namespace"
+                )
             declared.append(Name(name.ns, prefix))
             self._scope = self._scope.declare(declared[-1:])
         tag = f"{prefix}:{name.local}" if prefix else name.local
@@ -199,7 +201,9 @@ class XmlSerializer:
         if self._last is not None:
             self._attributes.add(self._last)
         if not self._in_tag or name is None or name in self._attributes:
-            raise MalformedEvents("an attribute stands outside of a tag, or twice", name=str(name))
+            raise MalformedEvents(
+                "an attribute is outside of a start tag, or repeated", name=str(name)
+            )
         return self._scope.attributes.get(name) or self._attribute_name(name)
 
     def _attribute_name(self, name: Name) -> str:
@@ -231,7 +235,7 @@ class XmlSerializer:
                 or (prefix == "xml") != (ns == XML_NS)
                 or ns == XMLNS_NS
             ):
-                raise MalformedEvents("no such prefix mapping is possible", prefix=prefix, ns=ns)
+                raise MalformedEvents("this prefix mapping is not allowed", prefix=prefix, ns=ns)
             seen.add(prefix)
 
     def _other(self, kind: int, value: str) -> None:
@@ -246,16 +250,18 @@ class XmlSerializer:
             target, _, data = value.partition(" ")
             # XML 1.0, section 2.6: "xml" in any case is reserved as a target.
             if not is_ncname(target) or target.lower() == "xml" or "?>" in data:
-                raise MalformedEvents("no such processing instruction is possible", target=target)
+                raise MalformedEvents(
+                    "this processing instruction cannot be written", target=target
+                )
             self._literally(f"<?{check_text(value)}?>")
         elif kind is ENTITY_REFERENCE and self._open:
             if not is_ncname(value):
-                raise MalformedEvents("an entity has no such name", name=value[:80])
+                raise MalformedEvents("this is not a valid name of an entity", name=value[:80])
             self._parts.append(f"&{value};")
         elif kind is not DOCUMENT_START_KIND and kind is not DOCUMENT_END_KIND:
             raise MalformedEvents("content stands outside of all elements")
         elif self._open or self._roots != (kind is DOCUMENT_END_KIND):
-            raise MalformedEvents("a document is not around one element")
+            raise MalformedEvents("a document must have exactly one root element")
 
     def _literally(self, markup: str) -> None:
         # A parser turns a carriage return into a line feed (XML 1.0, section 2.11), and comments

@@ -83,7 +83,7 @@ class Decoder:
         """Decode the next message and return the events of its document; any error poisons the
         decoder until `reset`."""
         if self.poisoned:
-            raise XebuStateError("an earlier message was damaged; reset", epoch=self.epoch)
+            raise XebuStateError("an earlier message failed; reset both ends", epoch=self.epoch)
         self.poisoned = True
         if len(data) > self._max_message:
             raise XebuLimitError("a message is too large", size=len(data), most=self._max_message)
@@ -140,7 +140,7 @@ class Message:
         try:
             return Mode(flags)
         except ValueError:
-            self._fail("a document asks for what we do not have")
+            self._fail("a document has flags that are not supported")
 
     def _events(self) -> None:
         data, out = self._data, self._out
@@ -268,7 +268,7 @@ class Message:
                     break
             elif kind is ELEMENT_START or kind is ELEMENT_END or kind is PREFIX_MAPPING:
                 break
-        raise XebuFormatError("a value has no type that we know", offset=self._pos)
+        raise XebuFormatError("a value has no known type", offset=self._pos)
 
     def _several(self, scope: Scope, pos: int) -> int:
         type_, read = self._declared(scope)
@@ -286,7 +286,7 @@ class Message:
         type_, pos = self._name(byte, pos)
         form = FORMS.get(type_)
         if form is None:
-            self._fail("a value has no type that we know")
+            self._fail("a value has no known type")
         value, pos = form.read(self._data, pos)
         if pos > len(self._data):
             raise IndexError

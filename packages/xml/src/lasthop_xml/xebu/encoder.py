@@ -114,7 +114,7 @@ class Encoder:
         source = iter(events)
         first = next(source, None)
         if first is None or first.kind is not DOCUMENT_START_KIND:
-            raise MalformedEvents("a message starts with a document")
+            raise MalformedEvents("the events do not start with a document start")
         tables = self.tables
         find_name, name_used = tables.names.tokens.get, tables.names.policy.used
         find_value, value_used = tables.values.tokens.get, tables.values.policy.used
@@ -202,7 +202,7 @@ class Encoder:
                     data = self._new_text(layout.CONTENT, value)
                 if name is not None:
                     if text_end != len(out):
-                        raise MalformedEvents("a text goes on that has not begun")
+                        raise MalformedEvents("a text is continued that has not begun")
                     data = continue_text(out, data)
                 add(data)
                 text_end = len(out)
@@ -225,7 +225,7 @@ class Encoder:
                     block = False
                 add(self._special(kind, value))
         else:
-            raise MalformedEvents("a message has no end")
+            raise MalformedEvents("the events have no document end")
         if stack or next(source, None) is not None:
             raise MalformedEvents("a document ends inside an element, or events follow it")
         for at, values in runs:
@@ -295,7 +295,7 @@ class Encoder:
         elif kind is PROCESSING_INSTRUCTION and is_ncname(value.partition(" ")[0]):
             form = layout.INSTRUCTION
         else:
-            raise MalformedEvents("this event cannot stand here", kind=kind)
+            raise MalformedEvents("this event is not allowed here", kind=kind)
         texts = self.tables.texts
         token = texts.tokens.get(value)
         if token is None:
@@ -321,7 +321,7 @@ def writer_of(type_: Name | None) -> Write:
 
 
 def _unknown_type(value: object) -> bytes:
-    raise UnknownType("no primitive type has this value's type", value=str(value)[:80])
+    raise UnknownType("the type of this value is not primitive", value=str(value)[:80])
 
 
 def continue_text(out: list[bytes], data: bytes) -> bytes:

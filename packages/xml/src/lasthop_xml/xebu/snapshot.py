@@ -72,7 +72,9 @@ def save_decoder(decoder: Decoder) -> bytes:
     """Return the decoder's state as bytes for `restore_decoder`; raise XebuStateError if it is
     poisoned."""
     if decoder.poisoned:
-        raise XebuStateError("a poisoned state is not worth keeping", epoch=decoder.epoch)
+        raise XebuStateError(
+            "a decoder that has failed cannot be saved; reset first", epoch=decoder.epoch
+        )
     tables = decoder.tables
     state = _Snapshot(
         VERSION,
@@ -97,7 +99,7 @@ def restore_encoder(
     state = _load(data, knowledge)
     policy = POLICIES.get(state.policy)
     if policy is None or len(state.orders) != 4:
-        raise XebuStateError("this is no snapshot of an encoder", epoch=state.epoch)
+        raise XebuStateError("this is not a snapshot of an encoder", epoch=state.epoch)
     try:
         mode = Mode(state.mode)
         if knowledge is None:
@@ -167,7 +169,7 @@ def _load(data: bytes, knowledge: Knowledge | None) -> _Snapshot:
     if state.version != VERSION or any(len(table) != TOKENS for table in tables):
         raise XebuStateError("a snapshot is of another version", version=state.version)
     if state.schema != (b"" if knowledge is None else knowledge.fingerprint):
-        raise XebuStateError("a session goes on with another schema", epoch=state.epoch)
+        raise XebuStateError("the snapshot is of a session with another schema", epoch=state.epoch)
     try:
         _check(state)
     except MalformedEvents as error:

@@ -61,7 +61,7 @@ class BinaryForm(NamedTuple):
 
 def write_string(value: str) -> bytes:
     if type(value) is not str:
-        raise InvalidValue("no such value", type="string", value=str(value)[:80])
+        raise InvalidValue("this is not a value of the type", type="string", value=str(value)[:80])
     data = (value if value.isprintable() else check_text(value)).encode()
     size = len(data)
     return (bytes((size,)) if size < 0x80 else compressed(size)) + data
@@ -288,7 +288,9 @@ def _checked(primitive: Primitive, form: BinaryForm) -> BinaryForm:
         try:
             return form.write(value)
         except (ValueError, OverflowError, struct.error) as error:
-            raise InvalidValue("no such value", type=primitive.name.local) from error
+            raise InvalidValue(
+                "this is not a value of the type", type=primitive.name.local
+            ) from error
 
     def read(data: bytes, pos: int) -> tuple[Any, int]:
         value, pos = form.read(data, pos)

@@ -49,7 +49,7 @@ class Canonicalization(NamedTuple):
         """Return the canonical bytes of a document, or of a fragment that declares its prefixes,
         without comments."""
         if any(event.kind is ENTITY_REFERENCE for event in fragment):
-            raise MalformedSecurity("what is signed refers to an entity, which could be anything")
+            raise MalformedSecurity("an entity reference cannot be signed")
         # The serializer refuses everything that is not XML. A sequence that is not XML might have
         # the same form as another one, and a reader might see a third.
         written = serialize_xml(fragment)
@@ -64,7 +64,9 @@ class Canonicalization(NamedTuple):
                 inclusive_ns_prefixes=list(self.prefixes) or None,
             )
         except etree.LxmlError as error:  # such as a namespace that is not an absolute URI
-            raise MalformedSecurity("this has no exclusive form", reason=str(error)) from None
+            raise MalformedSecurity(
+                "this has no exclusive canonical form", reason=str(error)
+            ) from None
 
     def write(self, name: Name, writer: Writer) -> None:
         """Write the algorithm as a CanonicalizationMethod or a Transform element."""
@@ -100,7 +102,7 @@ def read(method: Element) -> Canonicalization:
         if rewrite == ["sequential"] and aware == [(XSI_TYPE.local, XSI_NS)]:
             return Canonicalization(CANONICAL_2)
         raise AlgorithmRefused("Canonical XML 2.0 is supported with sequential prefixes only")
-    raise AlgorithmRefused("this canonicalisation is not supported", algorithm=str(algorithm))
+    raise AlgorithmRefused("this canonicalization is not supported", algorithm=str(algorithm))
 
 
 def exclusive_for(element: Element) -> Canonicalization:

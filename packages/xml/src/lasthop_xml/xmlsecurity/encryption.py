@@ -96,13 +96,13 @@ def decrypt(events: EventSequence, keys: Iterable[UnwrappingKey]) -> EventList:
     if not found:
         raise MalformedSecurity("nothing in this message is encrypted")
     if len(found) > MOST_ENCRYPTED:
-        raise MalformedSecurity("too much of a message is encrypted", most=MOST_ENCRYPTED)
+        raise MalformedSecurity("a message has too many encrypted elements", most=MOST_ENCRYPTED)
     known = {key.name: key for key in keys}
     result = EventList()
     at = 0
     for element in found:
         if element.start < at:
-            raise MalformedSecurity("encrypted data stands inside of encrypted data")
+            raise MalformedSecurity("encrypted data is nested in encrypted data")
         result += tree.events[at : element.first]
         scope = outermost() if element.parent is None else element.parent.scope
         result += _needed(_plain(element, known, scope), scope)
@@ -141,7 +141,9 @@ def _parsed(plain: bytes, mime_type: str | None, scope: Scope) -> EventList:
         else:
             root = _parsed_inside(plain, scope)
     except XmlError as error:
-        raise MalformedSecurity("what was encrypted is no element", reason=error.detail) from None
+        raise MalformedSecurity(
+            "the decrypted data is not an element", reason=error.detail
+        ) from None
     return EventList(root.tree.events[root.first : root.end + 1])
 
 

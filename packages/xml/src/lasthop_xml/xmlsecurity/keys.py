@@ -88,7 +88,7 @@ class Secret:
         if len(secret) < SHORTEST_SECRET:
             raise InvalidInput("a secret is too short", name=name, least=SHORTEST_SECRET)
         if secret.lstrip().startswith(b"-----BEGIN"):
-            raise InvalidInput("this is the file of a key, not a secret", name=name)
+            raise InvalidInput("this is a key in PEM, not a secret", name=name)
         self.name = name
         self._secret = secret
 
@@ -195,7 +195,7 @@ def signing_key(name: str, pem: bytes, *, password: bytes | None = None) -> Sign
         return _EcPrivate(name, key)
     if isinstance(key, ed25519.Ed25519PrivateKey):
         return _EdPrivate(name, key)
-    raise InvalidInput("no signatures are made with keys of this kind", name=name)
+    raise InvalidInput("keys of this kind cannot sign", name=name)
 
 
 def verifying_key(name: str, pem: bytes) -> VerifyingKey:
@@ -208,7 +208,7 @@ def verifying_key(name: str, pem: bytes) -> VerifyingKey:
         return _EcPublic(name, key)
     if isinstance(key, ed25519.Ed25519PublicKey):
         return _EdPublic(name, key)
-    raise InvalidInput("no signatures are made with keys of this kind", name=name)
+    raise InvalidInput("keys of this kind cannot sign", name=name)
 
 
 class SharedKey:
@@ -218,7 +218,7 @@ class SharedKey:
 
     def __init__(self, name: str, key: bytes) -> None:
         if len(key) != 32:
-            raise InvalidInput("a shared key has 32 bytes", name=name, found=len(key))
+            raise InvalidInput("a shared key must have 32 bytes", name=name, found=len(key))
         self.name = name
         self._key = key
 
@@ -266,7 +266,7 @@ def wrapping_key(name: str, pem: bytes) -> WrappingKey:
     """Return the wrapping key for a recipient from its public RSA key in PEM."""
     key = _public(name, pem)
     if not isinstance(key, rsa.RSAPublicKey):
-        raise InvalidInput("only keys of RSA encrypt", name=name)
+        raise InvalidInput("only RSA keys can encrypt", name=name)
     _check_size(name, key.key_size)
     return _RsaWrapping(name, key)
 
@@ -275,7 +275,7 @@ def unwrapping_key(name: str, pem: bytes, *, password: bytes | None = None) -> U
     """Return the unwrapping key of a recipient from its private RSA key in PEM."""
     key = _private(name, pem, password)
     if not isinstance(key, rsa.RSAPrivateKey):
-        raise InvalidInput("only keys of RSA decrypt", name=name)
+        raise InvalidInput("only RSA keys can decrypt", name=name)
     _check_size(name, key.key_size)
     return _RsaUnwrapping(name, key)
 
@@ -284,14 +284,18 @@ def _private(name: str, pem: bytes, password: bytes | None) -> object:
     try:
         return serialization.load_pem_private_key(pem, password)
     except (ValueError, TypeError) as error:
-        raise InvalidInput("this is no private key in PEM", name=name, reason=str(error)) from None
+        raise InvalidInput(
+            "this is not a private key in PEM", name=name, reason=str(error)
+        ) from None
 
 
 def _public(name: str, pem: bytes) -> object:
     try:
         return serialization.load_pem_public_key(pem)
     except ValueError as error:
-        raise InvalidInput("this is no public key in PEM", name=name, reason=str(error)) from None
+        raise InvalidInput(
+            "this is not a public key in PEM", name=name, reason=str(error)
+        ) from None
 
 
 def _check_size(name: str, bits: int) -> None:

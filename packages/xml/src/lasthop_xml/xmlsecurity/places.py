@@ -36,7 +36,9 @@ def identified(tree: Tree, identifier: str) -> Element:
     ]
     if len(found) != 1:
         raise NotCovered(
-            "a reference names one element", identifier=identifier[:80], found=len(found)
+            "a reference must name exactly one element",
+            identifier=identifier[:80],
+            found=len(found),
         )
     return found[0]
 
@@ -52,7 +54,7 @@ def only_child(element: Element, name: Name) -> Element:
     found = list(element.find_all(name))
     if len(found) != 1:
         raise MalformedSecurity(
-            "a part is missing or there twice",
+            "a part is missing or repeated",
             part=name.local,
             of=element.name.local,
             found=len(found),

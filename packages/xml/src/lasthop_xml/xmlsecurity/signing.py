@@ -87,7 +87,9 @@ def _reference(target: Element | None) -> str:
         return ""
     identifier = identifier_of(target)
     if identifier is None:
-        raise InvalidInput("what is signed needs an attribute Id", element=str(target.name))
+        raise InvalidInput(
+            "an element needs an attribute Id to be signed", element=str(target.name)
+        )
     return f"#{identifier}"
 
 

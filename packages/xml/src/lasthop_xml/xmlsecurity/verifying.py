@@ -56,7 +56,7 @@ def verify(
     form = read(only_child(information, ds("CanonicalizationMethod")))
     value = octets(only_child(signature, ds("SignatureValue")))
     if not key.verifies(value, form.of(information.fragment())):
-        raise SignatureWrong("a signature does not fit its key", key=key.name)
+        raise SignatureWrong("the signature does not match its key and what it signs", key=key.name)
     # XML Signature 1.1, section 3.2.2 is done: from here on SignedInfo is the statement of the
     # key's owner. The digest is checked below (section 3.2.1).
     reference = only_child(information, ds("Reference"))
@@ -81,7 +81,7 @@ def _only_signature(tree: Tree) -> Element:
     root = tree.root
     found = [each for each in (root, *root.descendants()) if each.name == ds("Signature")]
     if len(found) != 1:
-        raise NotSigned("a message has one signature", found=len(found))
+        raise NotSigned("a message must have exactly one signature", found=len(found))
     return found[0]
 
 
@@ -93,7 +93,7 @@ def _key(signature: Element, information: Element, keys: Iterable[VerifyingKey])
     algorithm = only_child(information, ds("SignatureMethod")).attributes.get(ALGORITHM)
     if algorithm != key.algorithm:
         raise AlgorithmRefused(
-            "a signature was made in another way than its key is for",
+            "the signature's algorithm is not that of its key",
             key=key.name,
             algorithm=str(algorithm),
         )
@@ -107,7 +107,7 @@ def _target(tree: Tree, reference: Element) -> Element | None:
     if uri == "":
         return None
     if uri is None or not uri.startswith("#") or uri.startswith("#xpointer("):
-        raise MalformedSecurity("a reference leads out of the message", uri=str(uri)[:80])
+        raise MalformedSecurity("a reference points outside of the message", uri=str(uri)[:80])
     return identified(tree, uri[1:])
 
 
@@ -116,7 +116,9 @@ def _transforms(reference: Element) -> tuple[bool, Canonicalization]:
     enveloped = bool(listed) and listed[0].attributes.get(ALGORITHM) == ENVELOPED
     rest = listed[enveloped:]
     if len(rest) != 1:
-        raise AlgorithmRefused("a reference has one canonicalisation", found=len(rest))
+        raise AlgorithmRefused(
+            "a reference must have exactly one canonicalization", found=len(rest)
+        )
     return enveloped, read(rest[0])
 
 

@@ -35,11 +35,15 @@ def tokens(expression: str) -> list[XPathToken]:
     while at < len(expression):
         match = _TOKEN.match(expression, at)
         if match is None:
-            detail = "a text does not end" if expression[at] in "\"'" else "no such character here"
+            detail = (
+                "a text does not end"
+                if expression[at] in "\"'"
+                else "this character is not allowed here"
+            )
             raise MalformedXPath(detail, column=at + 1, found=expression[at])
         kind, value = match.lastgroup or "", match.group()
         if kind == "name" and not is_ncname(value):
-            raise MalformedXPath("this is no name", column=at + 1, found=value[:80])
+            raise MalformedXPath("this is not a name", column=at + 1, found=value[:80])
         if kind != "blank":
             found.append(XPathToken(kind, value[1:-1] if kind == "literal" else value, at + 1))
         at = match.end()

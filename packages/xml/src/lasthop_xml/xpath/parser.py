@@ -219,7 +219,7 @@ class _XPathParser(Cursor):
             return False
         if name in _AXES:
             raise self._unsupported(f"the axis {name}")
-        raise MalformedXPath("there is no such axis", column=self._next.column, found=name[:80])
+        raise MalformedXPath("XPath has no such axis", column=self._next.column, found=name[:80])
 
     def _name_test(self, *, attribute: bool = False) -> NameTest:
         token = self._next
@@ -256,7 +256,7 @@ class _XPathParser(Cursor):
             formula = self._nested(lambda: self._or(test, guard))
             self._expect("]")
         if mentions_position(formula) and content != TRUE:
-            raise self._unsupported("a position behind a predicate on content", bracket)
+            raise self._unsupported("a position after a predicate on content", bracket)
         return formula.parts if isinstance(formula, And) else (formula,)
 
     def _nested(self, read: Callable[[], Formula]) -> Formula:

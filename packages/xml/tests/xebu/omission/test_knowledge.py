@@ -165,9 +165,11 @@ def test_a_session_cannot_change_its_schema() -> None:
     ours, theirs = (Knowledge(read_schema(SCHEMAS[name])) for name in ("recursion", "interleave"))
     state = save_encoder(SchemaEncoder(ours))
     for knowledge in (theirs, None):
-        with pytest.raises(XebuStateError, match="a session goes on with another schema"):
+        with pytest.raises(
+            XebuStateError, match="the snapshot is of a session with another schema"
+        ):
             restore_encoder(state, knowledge=knowledge)
-    with pytest.raises(XebuStateError, match="a session goes on with another schema"):
+    with pytest.raises(XebuStateError, match="the snapshot is of a session with another schema"):
         restore_decoder(save_decoder(Decoder()), knowledge=ours)
 
 

@@ -207,8 +207,8 @@ def test_a_fixed_document_is_two_bytes_and_the_schema() -> None:
 @pytest.mark.parametrize(
     "events, message",
     [
-        ([], "a message starts with a document"),
-        ([DOCUMENT_START], "a message has no end"),
+        ([], "the events do not start with a document start"),
+        ([DOCUMENT_START], "the events have no document end"),
         ([DOCUMENT_START, start(Name("", "a")), DOCUMENT_END], "a document ends inside"),
         ([DOCUMENT_START, DOCUMENT_END, DOCUMENT_END], "events follow it"),
         ([DOCUMENT_START, end(Name("", "a")), DOCUMENT_END], "ends that is not open"),
@@ -224,9 +224,9 @@ def test_a_fixed_document_is_two_bytes_and_the_schema() -> None:
                 end(Name("", "a")),
                 DOCUMENT_END,
             ],
-            "a text goes on that has not begun",
+            "a text is continued that has not begun",
         ),
-        ([DOCUMENT_START, DOCUMENT_START, DOCUMENT_END], "this event cannot stand here"),
+        ([DOCUMENT_START, DOCUMENT_START, DOCUMENT_END], "this event is not allowed here"),
     ],
 )
 def test_what_is_no_document_is_refused(events: list[Event], message: str) -> None:

@@ -49,4 +49,4 @@ class Datatype(ABC):
 
     def refuse(self, text: str) -> InvalidValue:
         """Return the error to raise for a text that is not a value of this datatype."""
-        return InvalidValue("no such value", type=self.name, value=text[:80])
+        return InvalidValue("this is not a value of the type", type=self.name, value=text[:80])

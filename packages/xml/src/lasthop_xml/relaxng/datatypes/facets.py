@@ -61,12 +61,14 @@ def facet(type_: Datatype, name: str, text: str) -> Facet:
             return _total_digits(_count(name, text, 1))
         if name == "fractionDigits" and type_.digits:
             return _fraction_digits(_count(name, text, 0))
-    raise InvalidValue("a type has no such parameter", type=type_.name, parameter=name[:80])
+    raise InvalidValue(
+        "the type does not have this parameter", type=type_.name, parameter=name[:80]
+    )
 
 
 def _count(name: str, text: str, least: int) -> int:
     if _NUMBER.fullmatch(text.strip()) is None or int(text) < least:
-        raise InvalidValue("a parameter has no such value", parameter=name, value=text[:80])
+        raise InvalidValue("the parameter cannot have this value", parameter=name, value=text[:80])
     return int(text)
 
 

@@ -74,7 +74,9 @@ class BodyReader:
                 entry = column.last if found is None else found
                 index = entry.index
                 if index == 0:
-                    raise WeftFormatError("a value was to be guessed from nothing", offset=pos)
+                    raise WeftFormatError(
+                        "a value is to be guessed where there is no guess", offset=pos
+                    )
                 column.current = index
                 runs.append(link.run)
                 values.append(entry.value)
@@ -85,7 +87,7 @@ class BodyReader:
                 link = entry.link
                 column = link.column
                 if column.shape == 0:
-                    raise WeftFormatError("a value comes behind the end", offset=pos)
+                    raise WeftFormatError("a value comes after the end of the document", offset=pos)
                 before = entry
             else:
                 source.pos = pos
@@ -93,7 +95,7 @@ class BodyReader:
                 pos = source.pos
                 column = link.column
                 if column.shape == 0:
-                    raise WeftFormatError("a value comes behind the end", offset=pos)
+                    raise WeftFormatError("a value comes after the end of the document", offset=pos)
                 before = entry
                 code = data[pos]
                 pos += 1
@@ -102,7 +104,9 @@ class BodyReader:
                     entry = column.last if found is None else found
                     index = entry.index
                     if index == 0:
-                        raise WeftFormatError("a value was to be guessed from nothing", offset=pos)
+                        raise WeftFormatError(
+                            "a value is to be guessed where there is no guess", offset=pos
+                        )
                     column.current = index
                     runs.append(link.run)
                     values.append(entry.value)
@@ -126,7 +130,7 @@ class BodyReader:
             else:
                 index = code >> column.shift
                 if not 0 < index < len(column.entries):
-                    raise WeftFormatError("a value has no such number", offset=pos)
+                    raise WeftFormatError("no value has this number", offset=pos)
                 entry = column.entries[index]
                 column.credit += 2
                 column.guess[column.parent.current] = entry
@@ -156,7 +160,7 @@ class BodyReader:
         elif index <= len(memory.run_list):
             run = memory.run_list[index - 1]
         else:
-            raise WeftFormatError("a run has no such number", offset=source.pos)
+            raise WeftFormatError("no run has this number", offset=source.pos)
         return memory.follow(before, entry, run)
 
     def run_in(self, data: bytes, column: Column) -> Run:
@@ -194,7 +198,7 @@ class BodyReader:
                     if opened:
                         events.append(end(opened.pop()))
                     elif place.outer is None or place.name is None:
-                        raise WeftFormatError("more ends than was open", offset=source.pos)
+                        raise WeftFormatError("more elements end than were open", offset=source.pos)
                     else:
                         events.append(end(place.name))
                         place = place.outer

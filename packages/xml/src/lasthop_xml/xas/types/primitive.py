@@ -49,4 +49,6 @@ class Primitive(ABC):
 
     def refuse(self, value: object) -> InvalidValue:
         """Return the error to raise for a text or a value that does not belong to this type."""
-        return InvalidValue("no such value", type=self.name.local, value=str(value)[:80])
+        return InvalidValue(
+            "this is not a value of the type", type=self.name.local, value=str(value)[:80]
+        )

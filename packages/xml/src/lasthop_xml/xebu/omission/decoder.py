@@ -138,7 +138,7 @@ class _OmittedMessage(Message):
 
     def _mark(self, byte: int, pos: int) -> int:
         if self._foreseen is not None:
-            self._fail("it is said twice how much was left out")
+            self._fail("the number of events left out is given twice")
         self._foreseen = byte >> 4
         if self._foreseen == 0xF:
             self._foreseen, pos = read_compressed(self._data, pos)
@@ -190,7 +190,7 @@ class _OmittedMessage(Message):
             type_ = None if declared is None else context.scope.resolve(declared)
         form = None if type_ is None else FORMS.get(type_)
         if form is None or type_ is None:
-            self._fail("a value has no type that we know")
+            self._fail("a value has no known type")
         return type_, form.read
 
     # Events

@@ -123,7 +123,7 @@ class _Output:
         self._end_values()
         if goes_on:
             if self._text_end != len(self._out):
-                raise MalformedEvents("a text goes on that has not begun")
+                raise MalformedEvents("a text is continued that has not begun")
             data = continue_text(self._out, data)
         self._out.append(data)
         self._text_end = len(self._out)

@@ -260,7 +260,7 @@ class DecodingAutomaton:
         for _ in range(count):
             event = self._place.next_foreseen(coming)
             if event is None:
-                raise MalformedEvents("more was left out than is foreseen")
+                raise MalformedEvents("more events were left out than the schema foresees")
             yield event
 
     def end(self) -> Event:

@@ -52,7 +52,7 @@ def omitted(
     source = iter(events)
     first = next(source, None)
     if first is None or first.kind is not DOCUMENT_START_KIND:
-        raise MalformedEvents("a message starts with a document")
+        raise MalformedEvents("the events do not start with a document start")
     encoding = EncodingAutomaton(automaton)
     context = Context(outermost() if scope is None else scope)
     for event in source:
@@ -65,7 +65,7 @@ def omitted(
                 yield item, manner if item is event else Manner.EVENT
         context.take(event)
     else:
-        raise MalformedEvents("a message has no end")
+        raise MalformedEvents("the events have no document end")
     if encoding.depth or next(source, None) is not None:
         raise MalformedEvents("a document ends inside an element, or events follow it")
     for item in encoding.finish():
