@@ -117,7 +117,7 @@ class _Module:
         lines = [
             f'"""The types of {self._source}, written by `lasthop orl generate`.',
             "",
-            "Change the description and generate again rather than editing this.",
+            "To change this module, change the description and generate it again.",
             '"""',
             "",
             "from __future__ import annotations",
@@ -158,7 +158,7 @@ class _Module:
         for ns, constant in self._namespaces.items():
             prefixes.append(f'"{self._prefix_of[ns]}": {constant}')
         lines += bracketed("PREFIXES: Final[Mapping[str, str]] = {", prefixes, "}")
-        lines += ['"""What the root of a document with these types declares."""', ""]
+        lines += ['"""The prefixes that the root of a document with these types declares."""', ""]
         for name, constant in self._types.items():
             lines += self._name_lines(constant, name)
         lines += [""] if self._primitives or self._elements else []
@@ -207,7 +207,7 @@ class _Module:
     def _encoder(self) -> list[str]:
         return [
             f"class {self._codec}Encoder:",
-            f'    """Writes the types of {self._source}; goes into an EncoderChain or a Writer."""',
+            f'    """Encodes the types of {self._source}, in an EncoderChain or a Writer."""',
             "",
             "    def encode(self, type_: XmlName, value: Any, writer: Writer) -> bool:",
             "        write = _ENCODERS.get(type_)",
@@ -220,7 +220,7 @@ class _Module:
     def _decoder(self) -> list[str]:
         return [
             f"class {self._codec}Decoder:",
-            f'    """Reads the types of {self._source}; goes into a DecoderChain or a Source."""',
+            f'    """Decodes the types of {self._source}, in a DecoderChain or a Source."""',
             "",
             "    def decode(self, type_: XmlName, source: Source) -> Any:",
             "        read = _DECODERS.get(type_)",
