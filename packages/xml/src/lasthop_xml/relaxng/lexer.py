@@ -1,7 +1,7 @@
-"""The text of a schema to tokens (appendix A of the compact syntax, and its section 3).
+"""From the text of a schema to tokens (compact syntax, section 3 and appendix A).
 
-Escapes such as \\x{3B1} may stand anywhere and are replaced first; a line feed from an escape is no
-end of a line, so it can stand in a quoted literal. Positions are those of the text as written.
+Escapes such as \\x{3B1} may occur anywhere and are replaced first; a line feed from an escape does
+not end a line, so it can be in a quoted literal. Positions are those of the text as written.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The errors of XML documents and of event sequences.
 
 Malformed
-├── MalformedXml        the bytes are not XML, or XML that we refuse
+├── MalformedXml        the bytes are not XML, or XML that is refused
 └── MalformedEvents     the events do not form what they should (thesis, section 4.2)
 InvalidInput
 ├── InvalidValue        a text or a value does not belong to its type

@@ -1,4 +1,4 @@
-"""Limits on the documents that are accepted, since they come from senders that nobody knows."""
+"""Limits on the documents that are accepted, since they may come from unknown senders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""XPath expressions to patterns: the subset that can be matched in one pass.
+"""From XPath expressions to patterns: the subset of XPath 1.0 that can be matched in one pass.
 
     union      = path { "|" path }
     path       = [ "/" | "//" ] step { ( "/" | "//" ) step }
@@ -13,7 +13,7 @@
     inner path = "." | [ "./" | ".//" ] path without a leading slash
     value      = "." | "@" NAME
 
-Whatever else XPath has is refused by name, rather than half understood.
+Every other construct of XPath is refused by its name, rather than half understood.
 """
 
 from __future__ import annotations
