@@ -60,6 +60,7 @@ class NameClassReader(DeclarationReader):
     def _primary_names(self, where: _Where) -> NameClass:
         token = self.token
         if self.take("*"):
+            # RELAX NG, section 4.16, here and below: what an exception must not contain.
             if where & (_Where.IN_ANY | _Where.IN_NAMESPACE):
                 raise failure("* cannot be an exception", token.at)
             return AnyName()
@@ -78,6 +79,7 @@ class NameClassReader(DeclarationReader):
         if token.lexeme is Lexeme.PREFIXED:
             name = self.prefixed()
         else:
+            # The default namespace does not apply to attributes, as in XML.
             ns = "" if where & _Where.ATTRIBUTE else self.default_namespace
             name = Name(ns, self.unprefixed("a name"))
         self._check(name, where, token)

@@ -38,6 +38,8 @@ class _Inside(Flag):
     REPEATED_GROUP = auto()
 
 
+# RELAX NG, sections 7.1.1 (attribute), 7.1.3 (list), 7.1.4 (except), 7.1.5 (start) and 7.1.2 (a
+# group that is repeated): the kinds of patterns that each must not contain.
 _FORBIDDEN: tuple[tuple[_Inside, tuple[type[Pattern], ...], str], ...] = (
     (_Inside.ATTRIBUTE, (ElementPattern, Attribute), "an attribute"),
     (_Inside.LIST, (ListOf, ElementPattern, Attribute, Interleave, type(TEXT)), "a list"),

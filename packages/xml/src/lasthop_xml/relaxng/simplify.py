@@ -143,6 +143,7 @@ class Simplifier:
             raise failure("no definition has this name", node.at, name=node.name)
         if definition.open and self._unused:
             return NOT_ALLOWED  # section 4.19 removes unused definitions
+        # RELAX NG, section 4.19: only inside an element may a definition refer to itself.
         if definition.open:
             raise failure(
                 "a definition refers to itself outside of elements", node.at, name=node.name

@@ -147,6 +147,7 @@ def read_envelope(events: EventSequence) -> Envelope:
         raise MalformedSoap(
             "the root element of a SOAP message must be Envelope", root=str(root.name)[:80]
         )
+    # Part 1, section 5.1: an optional Header, then a Body, and nothing else.
     children = list(root)
     header = children.pop(0) if children and children[0].name == HEADER else None
     if [child.name for child in children] != [BODY]:
@@ -160,10 +161,12 @@ def read_envelope(events: EventSequence) -> Envelope:
 
 def _read_block(element: Element) -> HeaderBlock:
     attributes = element.attributes
+    # Part 1, section 5.2.1: a header block is in a namespace.
     if not element.name.ns:
         raise MalformedSoap("a header block has no namespace", name=element.name.local[:80])
     return HeaderBlock(
         _unmarked(element.fragment()),
+        # Part 1, section 5.2.2: a role that is empty or missing is that of the ultimate receiver.
         attributes.get(ROLE) or ULTIMATE,
         _flag(attributes, MUST_UNDERSTAND),
         _flag(attributes, RELAY),

@@ -225,6 +225,7 @@ class XmlParser:
         self._external_subset = system is not None
 
     def _entity_declaration(self, name: str, *_rest: object) -> None:
+        # Stricter than XML 1.0, section 4.2, which allows them.
         raise MalformedXml("entity declarations are refused", entity=name)
 
     def _skipped(self, name: str, parameter: bool) -> None:

@@ -113,6 +113,7 @@ def _target(tree: Tree, reference: Element) -> Element | None:
 
 def _transforms(reference: Element) -> tuple[bool, Canonicalization]:
     listed = list(reference.find_all(ds("Transforms"), ds("Transform")))
+    # XML Signature 1.1, section 6.6.4: this transform takes the signature out of what it signs.
     enveloped = bool(listed) and listed[0].attributes.get(ALGORITHM) == ENVELOPED
     rest = listed[enveloped:]
     if len(rest) != 1:

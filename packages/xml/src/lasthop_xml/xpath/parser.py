@@ -231,6 +231,8 @@ class _XPathParser(Cursor):
             raise self._unsupported(f"{token.value}() as a step")
         self._at += 1
         if not self._accept(":"):
+            # XPath 1.0, section 2.3: the default namespace does not apply to a name without a
+            # prefix.
             return NameTest("", token.value)
         ns = self._prefixes.get(token.value)
         if ns is None:
@@ -249,6 +251,7 @@ class _XPathParser(Cursor):
         self, test: NameTest, guard: Formula, content: Formula, bracket: XPathToken
     ) -> tuple[Formula, ...]:
         number = self._next
+        # XPath 1.0, section 2.4: a number as a predicate is a test of the position.
         if number.kind == "number" and self._tokens[self._at + 1].value == "]":
             self._at += 2
             formula: Formula = PositionTest(test, guard, Comparison("=", float(number.value)))
