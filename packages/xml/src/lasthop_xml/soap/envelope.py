@@ -166,7 +166,7 @@ def _read_block(element: Element) -> HeaderBlock:
         raise MalformedSoap("a header block has no namespace", name=element.name.local[:80])
     return HeaderBlock(
         _unmarked(element.fragment()),
-        # Part 1, section 5.2.2: a role that is empty or missing is that of the ultimate receiver.
+        # Part 1, section 5.2.2: a missing role is the ultimate receiver; so is an empty one here.
         attributes.get(ROLE) or ULTIMATE,
         _flag(attributes, MUST_UNDERSTAND),
         _flag(attributes, RELAY),
