@@ -48,7 +48,7 @@ nightly: .venv/.dev
 	@.venv/bin/lasthop sim air --schedules $${AIR_SCHEDULES:-5000}
 	@LASTHOP_BUDGET_SCHEDULES=$${BUDGET_SCHEDULES:-300} .venv/bin/pytest --timeout 1800 tests/simulation/test_budgets.py
 	@VOLUME_TRACES=$${VOLUME_TRACES:-12000} .venv/bin/pytest --timeout 600 tests/decision/volume/test_oracle.py
-	@SCHEDULE_NIGHTS=$${SCHEDULE_NIGHTS:-3000} .venv/bin/pytest --timeout 600 tests/decision/when/test_schedule.py
+	@SCHEDULE_NIGHTS=$${SCHEDULE_NIGHTS:-3000} .venv/bin/pytest --timeout 600 tests/decision/test_schedule.py
 	@RANKED_TRACES=$${RANKED_TRACES:-10000} .venv/bin/pytest tests/simulation/test_ranked_oracle.py
 	@RESETS=1 .venv/bin/pytest tests/delivery/conformance/test_resets.py
 	@KILLS=$${KILLS:-50} .venv/bin/pytest -s tests/runtime/test_kills.py $(ARGS)

@@ -15,7 +15,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 GROUPS: Final = {
     "tests/pipeline/": "spark",
-    "tests/dashboard/": "browser",
+    "tests/runtime/dashboard/": "browser",
     "tests/bench/test_xml_tables.py": "xml-tables",
 }
 """By folder or file, what its tests share."""

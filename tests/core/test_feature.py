@@ -14,7 +14,7 @@ from lasthop.core.lifecycle import State
 from lasthop.wire.hop.frames import MessageFrame
 from tests.core.naps import COST, LAST_WORDS, NAP, Naps
 from tests.core.rig import Rig, to
-from tests.core.test_exchanges import says
+from tests.core.services.test_feature import says
 
 ROOT = Path(__file__).parents[2]
 

@@ -28,8 +28,8 @@ SHELL = frozenset({"sh", "console"})
 
 TESTED = {
     "README.md": "tests/runtime/test_readme.py",
-    "docs/concepts/links.md": "tests/decision/links/test_page.py",
-    "docs/how-to/codec.md": "tests/runtime/test_codec.py",
+    "docs/concepts/links.md": "tests/decision/test_links_page.py",
+    "docs/how-to/codec.md": "tests/runtime/cli/test_codec.py",
     "docs/how-to/exchange.md": "tests/runtime/test_exchange_page.py",
     "docs/how-to/extend.md": "tests/runtime/test_plugins.py",
     "docs/how-to/groups.md": "tests/runtime/test_groups_page.py",

@@ -13,7 +13,7 @@ from lasthop.decision.volume.policy_choice import OnePolicy, PolicyChoice
 from lasthop.events import Event
 from lasthop.pipeline.replay import COLUMNS, ReplayRow, check
 from lasthop.wire.hop.feeds import OfflineReading, Report
-from tests.core.feeds.phone import Phone
+from tests.core.ranked.phone import Phone
 from tests.core.rig import APP, Rig
 
 

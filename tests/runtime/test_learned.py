@@ -20,7 +20,7 @@ from lasthop.policy import FORMAT, Forwarding, Lineage, Policies
 from lasthop.policy.store import CONTENT, POINTER, PolicyStore
 from lasthop.runtime import learned as learned_module
 from lasthop.runtime.learned import LearnedPolicies
-from tests.core.feeds.phone import Phone
+from tests.core.ranked.phone import Phone
 from tests.core.rig import Rig
 
 

@@ -17,7 +17,7 @@ from lasthop.decision.routes import Route, Variant
 from lasthop.errors import Contradiction, Expired, InvalidRequest, LinkContradiction
 from lasthop.message import Binding, Quality
 from lasthop.wire.hop.frames import ERROR_TYPE, Headers, MessageFrame
-from tests.core.initiator import Initiator, user
+from tests.core.pushes.initiator import Initiator, user
 from tests.core.rig import APP, START, Rig, to
 
 NOW = START % DAY // MINUTE

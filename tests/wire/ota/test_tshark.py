@@ -20,7 +20,7 @@ from lasthop.wire.wsp.pdus import Push, encode_pdu
 from lasthop.wire.wsp.sir import OTA_HTTP, Sir
 from tests.wire.installed import need
 from tests.wire.ota.phone import SERVER
-from tests.wire.ota.test_sessions import BOTH, Server, connected
+from tests.wire.ota.test_wsp_session import BOTH, Server, connected
 from tests.wire.wtp.air import Air, Weather
 
 pytestmark = pytest.mark.peer

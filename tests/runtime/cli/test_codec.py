@@ -18,7 +18,7 @@ from lasthop.runtime.cli import codec
 from lasthop.runtime.formats import FORMATS
 from tests.runtime.conftest import Lasthop
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/how-to/codec.md").read_text()
 
 SI = "<si><indication>Hi</indication></si>"

@@ -16,7 +16,7 @@ from lasthop.core.pushes.push_ids import DuplicatePush
 from lasthop.errors import Conflict, PapAddressError
 from lasthop.message import DeliveryMethod, Reliability, Target, TargetKind
 from lasthop.wire.pap.documents import ReplaceMethod
-from tests.core.initiator import Initiator, user
+from tests.core.pushes.initiator import Initiator, user
 from tests.core.rig import APP, Rig
 
 ALL, PENDING_ONLY = ReplaceMethod.ALL, ReplaceMethod.PENDING_ONLY

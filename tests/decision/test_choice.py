@@ -19,7 +19,7 @@ from lasthop.decision.links import Link
 from lasthop.decision.localtime import period_at, zone
 from lasthop.decision.reasons import Code
 from lasthop.decision.transmission import MARGIN, RECEIPT_FACTOR, choose
-from tests.decision.links.worlds import (
+from tests.decision.worlds import (
     LABELS,
     random_calendar,
     random_limit,

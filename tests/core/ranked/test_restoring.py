@@ -14,7 +14,7 @@ from lasthop.decision.volume.policy_choice import SNAPSHOT_AFTER, PolicyChoice
 from lasthop.store.tables.ranked import RankedInMemory
 from lasthop.wire.hop.feeds import Look, encode_look
 from lasthop.wire.hop.frames import Dropped, Headers, MessageFrame, Operation
-from tests.core.feeds.phone import Phone
+from tests.core.ranked.phone import Phone
 from tests.core.rig import APP, to
 from tests.store.peek import rows_of
 

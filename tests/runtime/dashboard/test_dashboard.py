@@ -25,8 +25,8 @@ from lasthop.pipeline.summary import (
 )
 from lasthop.policy import FORMAT, Lineage, Policies
 from lasthop.policy.store import PolicyStore
-from tests.dashboard.conftest import Guarded
-from tests.dashboard.fleet import SURROGATE, Fleet, fleet, with_surrogate
+from tests.runtime.dashboard.conftest import Guarded
+from tests.runtime.dashboard.fleet import SURROGATE, Fleet, fleet, with_surrogate
 from tests.runtime.processes import GatewayProcess, eventually
 
 pytestmark = pytest.mark.peer

@@ -22,7 +22,7 @@ from lasthop.wire.hop.feeds import (
     encode_report,
 )
 from lasthop.wire.hop.frames import Dropped, Headers, MessageFrame, Operation
-from tests.core.feeds.phone import Phone
+from tests.core.ranked.phone import Phone
 from tests.core.rig import APP, to
 from tests.store.peek import rows_of
 

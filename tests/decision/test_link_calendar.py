@@ -12,7 +12,7 @@ from lasthop.decision.delay import MAX_DELAY, Wait, adapt
 from lasthop.decision.link_calendar import HOURS, CalendarEntry, LinkCalendar, hours_between
 from lasthop.decision.localtime import local, zone
 from lasthop.errors import InvalidRequest
-from tests.decision.links.worlds import MONDAY
+from tests.decision.worlds import MONDAY
 
 WORK = (0, 1, 2, 3, 4)
 

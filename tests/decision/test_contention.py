@@ -7,7 +7,7 @@ import pytest
 from lasthop.clock import MILLISECOND, SECOND
 from lasthop.decision.contention import Estimate, Gauge, RateMeter
 from lasthop.decision.links import MAX_CONTENTION
-from tests.decision.links.worlds import MONDAY, WIFI
+from tests.decision.worlds import MONDAY, WIFI
 
 
 def converse(*, round_trip: int, every: int, size: int = 1000, slowdown: float = 1.0) -> Estimate:

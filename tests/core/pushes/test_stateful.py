@@ -13,7 +13,7 @@ from lasthop.errors import LasthopError
 from lasthop.message import Target, TargetKind
 from lasthop.wire.hop.frames import MessageFrame
 from lasthop.wire.pap.documents import ReplaceMethod
-from tests.core.initiator import HEARD, UNREACHABLE, Initiator, user
+from tests.core.pushes.initiator import HEARD, UNREACHABLE, Initiator, user
 from tests.core.rig import APP, Rig
 
 OWNERS = {"phone": "alice", "tablet": "alice", "watch": "bob"}

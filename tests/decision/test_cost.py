@@ -11,7 +11,7 @@ from lasthop.clock import SECOND
 from lasthop.decision.cost import Weights, cost, difference, terms
 from lasthop.decision.links import Charge, Link, Tariff
 from lasthop.errors import InvalidRequest
-from tests.decision.links.worlds import BLUETOOTH, MNO, SMS, WIFI
+from tests.decision.worlds import BLUETOOTH, MNO, SMS, WIFI
 
 CHEAPEST = Weights(1, 0, 0, 0)
 

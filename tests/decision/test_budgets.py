@@ -22,7 +22,7 @@ from lasthop.decision.budgets import (
 from lasthop.decision.links import Charge, Tariff
 from lasthop.decision.localtime import Period, period_at, zone
 from lasthop.errors import InvalidRequest, TooLarge
-from tests.decision.links.worlds import LABELS, MONDAY, QUEUES, limits, random_limit
+from tests.decision.worlds import LABELS, MONDAY, QUEUES, limits, random_limit
 
 ZONES = ["UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe"]
 LEAST = Charge(1, 1, 1, 0)

@@ -19,7 +19,7 @@ from lasthop.store.tables.pushes import PushesInMemory
 from lasthop.wire.hop.frames import Ack, Frame, Headers, MessageFrame, Operation
 from lasthop.wire.pap.answers import AnswerVerdict, PapAnswer
 from lasthop.wire.pap.submission import read_submission
-from tests.core.initiator import UNREACHABLE, Initiator, user
+from tests.core.pushes.initiator import UNREACHABLE, Initiator, user
 from tests.core.rig import APP, Rig
 from tests.store.peek import rows_of
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from playwright.async_api import Page, async_playwright
 
 from lasthop.simulation.fleet.log import write_log
-from tests.dashboard.conftest import ARGUMENTS, NAMES
-from tests.dashboard.fleet import Fleet, fleet, with_surrogate
+from tests.runtime.dashboard.conftest import ARGUMENTS, NAMES
+from tests.runtime.dashboard.fleet import Fleet, fleet, with_surrogate
 from tests.runtime.processes import ENVIRONMENT, LASTHOP, GatewayProcess
 
 OUT = Path("docs/images")

@@ -11,7 +11,7 @@ import pytest
 
 from lasthop.runtime.dashboard.files import STATIC, ServedFiles
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.slow

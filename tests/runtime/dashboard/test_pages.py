@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.dashboard.conftest import Guarded
+from tests.runtime.dashboard.conftest import Guarded
 from tests.runtime.processes import DEADLINE, GatewayProcess
 from tests.transport.certificates import Authority
 

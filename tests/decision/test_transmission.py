@@ -18,7 +18,7 @@ from lasthop.decision.preferences import Preferences
 from lasthop.decision.reasons import Code
 from lasthop.decision.transmission import choose
 from lasthop.errors import InvalidRequest, TooLarge
-from tests.decision.links.worlds import MNO, MONDAY, SMS, WIFI, limits
+from tests.decision.worlds import MNO, MONDAY, SMS, WIFI, limits
 
 NINE = MONDAY + 9 * HOUR
 URGENT = QueueTerms("urgent")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.dashboard.conftest import Guarded
+from tests.runtime.dashboard.conftest import Guarded
 from tests.runtime.processes import GatewayProcess, eventually
 
 pytestmark = pytest.mark.peer

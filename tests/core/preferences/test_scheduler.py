@@ -26,7 +26,7 @@ from lasthop.wire.hop.frames import (
     Operation,
     Wanted,
 )
-from tests.core.feeds.phone import Phone
+from tests.core.ranked.phone import Phone
 from tests.core.rig import APP, START, Rig, to
 
 WIFI = Link("wifi", Tariff(), energy=1000, latency=SECOND // 4, coverage=100)

@@ -16,7 +16,7 @@ from lasthop.decision.link_calendar import CalendarEntry, LinkCalendar
 from lasthop.decision.links import Link
 from lasthop.decision.localtime import Period, period_at, zone
 from lasthop.decision.transmission import choose
-from tests.decision.links.worlds import BLUETOOTH, MNO, MONDAY, SMS, WIFI
+from tests.decision.worlds import BLUETOOTH, MNO, MONDAY, SMS, WIFI
 
 LINKS = (WIFI, MNO, SMS, BLUETOOTH)
 QUEUES = (

@@ -6,7 +6,7 @@ import re
 from doctest import DocTestParser, DocTestRunner
 from pathlib import Path
 
-PAGE = Path(__file__).parents[3] / "docs" / "concepts" / "links.md"
+PAGE = Path(__file__).parents[2] / "docs" / "concepts" / "links.md"
 
 
 def test_every_example_gives_the_number_that_is_printed() -> None:
