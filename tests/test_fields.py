@@ -2,6 +2,8 @@
 
 Who adds a field to `lasthop.message.Message` adds a row to `FIELDS`; the tests then say what is
 missing where.
+
+About `message.py`.
 """
 
 from __future__ import annotations

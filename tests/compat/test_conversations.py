@@ -1,5 +1,8 @@
 """Recorded conversations: one side says again what it said, the other one has to answer as it did,
-byte by byte and at the same time, and to write to its disk what it wrote then."""
+byte by byte and at the same time, and to write to its disk what it wrote then.
+
+About `docs/hop-protocol.md`.
+"""
 
 from __future__ import annotations
 

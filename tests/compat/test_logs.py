@@ -1,4 +1,7 @@
-"""Event logs of earlier versions: read, followed, checked, and their decisions taken again."""
+"""Event logs of earlier versions: read, followed, checked, and their decisions taken again.
+
+About `docs/event-log.md`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Stores and inboxes of earlier versions: they are read, go on, and end as they did then."""
+"""Stores and inboxes of earlier versions: they are read, go on, and end as they did then.
+
+About `store/sqlite/` and `device/inbox_sqlite.py`.
+"""
 
 from __future__ import annotations
 

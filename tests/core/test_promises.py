@@ -3,6 +3,8 @@
 Publishers, devices, a store that takes its time, crashes and a clock that jumps, all at random. A
 device here is as forgetful and as honest as a real one: it remembers what it has shown, says what
 it has received, and drops what is late.
+
+About `core/gateway.py`.
 """
 
 from __future__ import annotations

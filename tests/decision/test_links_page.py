@@ -1,4 +1,7 @@
-"""What the page about links shows is what the code says."""
+"""What the page about links shows is what the code says.
+
+About `docs/concepts/links.md`.
+"""
 
 from __future__ import annotations
 

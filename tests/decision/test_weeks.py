@@ -1,5 +1,8 @@
 """Weeks in the life of a few devices: messages in flight, lost receipts, changing links, and limits
-of their own and of all, with everything settled late and out of order."""
+of their own and of all, with everything settled late and out of order.
+
+About `decision/transmission.py` and `decision/budgets.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Limits as people write them."""
+"""Limits as people write them.
+
+About `decision/budgets.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A device in a process of its own, killed in the middle of things, again and again."""
+"""A device in a process of its own, killed in the middle of things, again and again.
+
+About `device/handover.py` and `device/inbox_sqlite.py`.
+"""
 
 from __future__ import annotations
 

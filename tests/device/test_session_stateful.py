@@ -1,4 +1,7 @@
-"""Any order of loss, crash and return: the promises hold, and after the storm all has arrived."""
+"""Any order of loss, crash and return: the promises hold, and after the storm all has arrived.
+
+About `device/session.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Keys, retries, drafts, messages and clocks: the parts that need no peer."""
+"""Keys, retries, drafts, messages and clocks: the parts that need no peer.
+
+About `device/clock.py`, `device/compose.py`, `device/keys.py`, `device/message.py` and
+`device/retry.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The device and the real gateway core over a link that a test carries byte by byte."""
+"""The device and the real gateway core over a link that a test carries byte by byte.
+
+About `device/session.py` and `core/gateway.py`.
+"""
 
 from __future__ import annotations
 

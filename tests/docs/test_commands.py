@@ -1,4 +1,7 @@
-"""Every command that the documentation names exists, with every option that it is given."""
+"""Every command that the documentation names exists, with every option that it is given.
+
+About `docs/` and `runtime/cli/`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The glossary has one meaning for each word, and the lists that belong to it are in order."""
+"""The glossary has one meaning for each word, and the lists that belong to it are in order.
+
+About `docs/glossary.md`.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 Pages with a plot of their own have a test of their own, named below. The commands of the others are
 given to a shell, beside a gateway; commands that go on (`lasthop device run`) go on in the
 background.
+
+About `docs/`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The log over the embedded store: exporter and reader use its reader, as other threads do."""
+"""The log over the embedded store: exporter and reader use its reader, as other threads do.
+
+About `eventlog/exporter.py`, `eventlog/reader.py` and `store/sqlite/reader.py`.
+"""
 
 from __future__ import annotations
 

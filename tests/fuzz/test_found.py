@@ -1,4 +1,7 @@
-"""What fuzzers have found, kept as small as it gets: each has to be understood, or refused."""
+"""What fuzzers have found, kept as small as it gets: each has to be understood, or refused.
+
+About `wire/`.
+"""
 
 import pytest
 

@@ -1,4 +1,7 @@
-"""The files for operators are about this gateway: its metrics, its commands, its settings."""
+"""The files for operators are about this gateway: its metrics, its commands, its settings.
+
+About `ops/`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The commands, as they are typed; each of them a process with a Java of its own."""
+"""The commands, as they are typed; each of them a process with a Java of its own.
+
+About `runtime/cli/pipeline.py`.
+"""
 
 from __future__ import annotations
 

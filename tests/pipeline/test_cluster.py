@@ -1,4 +1,7 @@
-"""The whole pipeline on a real standalone cluster: a master, two workers, our wheel shipped."""
+"""The whole pipeline on a real standalone cluster: a master, two workers, our wheel shipped.
+
+About `pipeline/jobs.py` and `pipeline/session.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The pipeline through a real Spark Connect server: the client has no Java of its own."""
+"""The pipeline through a real Spark Connect server: the client has no Java of its own.
+
+About `pipeline/jobs.py` and `pipeline/session.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What `lasthop bench stream` makes of what it hears."""
+"""What `lasthop bench stream` makes of what it hears.
+
+About `bench/pipeline/follow.py`.
+"""
 
 from __future__ import annotations
 

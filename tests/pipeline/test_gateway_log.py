@@ -1,4 +1,7 @@
-"""What a real gateway logs of ranked topics is decided in the same way again."""
+"""What a real gateway logs of ranked topics is decided in the same way again.
+
+About `pipeline/replay.py`.
+"""
 
 from __future__ import annotations
 

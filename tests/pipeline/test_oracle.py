@@ -1,4 +1,7 @@
-"""The same questions to the same log, asked in DuckDB and by brute force, have the same answers."""
+"""The same questions to the same log, asked in DuckDB and by brute force, have the same answers.
+
+About `pipeline/gold/`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""How Spark runs the tables: no row goes through Python, nothing is paired with everything."""
+"""How Spark runs the tables: no row goes through Python, nothing is paired with everything.
+
+About `pipeline/silver.py` and `pipeline/gold/`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What is learned suits its readers, is kept in versions, and can be taken back."""
+"""What is learned suits its readers, is kept in versions, and can be taken back.
+
+About `pipeline/learn.py`, `pipeline/tuning.py`, `pipeline/what_if.py` and `policy/store.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a log is read in, how often and in which order, changes no row of gold."""
+"""What a log is read in, how often and in which order, changes no row of gold.
+
+About `pipeline/jobs.py` and `pipeline/gold/`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The page about pushing over the air: its commands do what it says."""
+"""The page about pushing over the air: its commands do what it says.
+
+About `docs/how-to/over-the-air.md`.
+"""
 
 from __future__ import annotations
 

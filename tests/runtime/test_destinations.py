@@ -1,4 +1,7 @@
-"""To which addresses outcomes are reported, however they are written."""
+"""To which addresses outcomes are reported, however they are written.
+
+About `access/pap/destinations.py` and `runtime/result_notifier.py`.
+"""
 
 from __future__ import annotations
 

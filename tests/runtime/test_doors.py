@@ -1,4 +1,7 @@
-"""Whom an open gateway takes for a process of this machine: the same people at every HTTP door."""
+"""Whom an open gateway takes for a process of this machine: the same people at every HTTP door.
+
+About `access/callers.py` and `runtime/front.py`.
+"""
 
 from __future__ import annotations
 

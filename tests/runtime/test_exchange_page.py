@@ -1,4 +1,7 @@
-"""The page about exchanges is true: its code runs as it stands, and so do its commands."""
+"""The page about exchanges is true: its code runs as it stands, and so do its commands.
+
+About `docs/how-to/exchange.md`.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 A request that comes when the disk is known to be full is refused, and nothing is done. One whose
 commit finds out is kept until there is room: whether it is accepted is open, and can be asked.
+
+About `runtime/engine.py` and `store/writer.py`.
 """
 
 from __future__ import annotations

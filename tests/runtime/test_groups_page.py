@@ -1,4 +1,7 @@
-"""The page about groups and queues is true: its code runs as it stands, over TCP."""
+"""The page about groups and queues is true: its code runs as it stands, over TCP.
+
+About `docs/how-to/groups.md`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""From a publisher to a device and back, between real processes over real sockets."""
+"""From a publisher to a device and back, between real processes over real sockets.
+
+About `runtime/serve.py` and `runtime/cli/`.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 order in the device's output file.
 
 `KILLS=50 SEED=7` in the environment make the run longer, and repeat one.
+
+About `runtime/serve.py` and `device/`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Initiators, a gateway and devices as real processes: pushes and what is heard of them."""
+"""Initiators, a gateway and devices as real processes: pushes and what is heard of them.
+
+About `runtime/cli/pap.py` and `access/pap/`.
+"""
 
 from __future__ import annotations
 

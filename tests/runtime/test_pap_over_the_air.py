@@ -1,4 +1,7 @@
-"""An initiator, a gateway and clients that never connect: pushes by PAP, and what is reported."""
+"""An initiator, a gateway and clients that never connect: pushes by PAP, and what is reported.
+
+About `runtime/air.py` and `access/pap/`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The page about PAP, executed: its commands, its requests and what is shown of their answers."""
+"""The page about PAP, executed: its commands, its requests and what is shown of their answers.
+
+About `docs/how-to/pap.md`.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """Ranked topics between real processes, over TCP and REST: subscribe, read, retract, also across
-kill -9 of the gateway."""
+kill -9 of the gateway.
+
+About `core/ranked/` and `device/ranked/`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What the README shows works as it stands there."""
+"""What the README shows works as it stands there.
+
+About `README.md`.
+"""
 
 from __future__ import annotations
 

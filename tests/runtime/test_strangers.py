@@ -1,4 +1,7 @@
-"""A gateway as users run it, and what anybody may do to its HTTP port without a credential."""
+"""A gateway as users run it, and what anybody may do to its HTTP port without a credential.
+
+About `runtime/guard.py` and `runtime/front.py`.
+"""
 
 from __future__ import annotations
 

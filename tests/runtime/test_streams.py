@@ -1,4 +1,7 @@
-"""Streams through real processes: the page about them, the command line, and `kill -9`."""
+"""Streams through real processes: the page about them, the command line, and `kill -9`.
+
+About `docs/how-to/streams.md` and `runtime/cli/stream.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The page about ranked topics is true: its code runs as it stands."""
+"""The page about ranked topics is true: its code runs as it stands.
+
+About `docs/how-to/subscribe.md`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The page about XML messages is true: its code runs as it stands."""
+"""The page about XML messages is true: its code runs as it stands.
+
+About `docs/how-to/xml-messages.md`.
+"""
 
 from __future__ import annotations
 

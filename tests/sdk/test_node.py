@@ -1,4 +1,7 @@
-"""The JavaScript SDK on Node: its own tests, and real gateways that are killed under it."""
+"""The JavaScript SDK on Node: its own tests, and real gateways that are killed under it.
+
+About `sdk/javascript/src/`.
+"""
 
 from __future__ import annotations
 

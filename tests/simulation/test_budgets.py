@@ -1,5 +1,8 @@
 """Devices that can afford little, over links that last long enough to spend it, and a gateway that
-keeps dying: no limit is broken, and nothing is lost or overtaken for it."""
+keeps dying: no limit is broken, and nothing is lost or overtaken for it.
+
+About `simulation/faults.py` and `core/preferences/`.
+"""
 
 from __future__ import annotations
 

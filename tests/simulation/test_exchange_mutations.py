@@ -1,5 +1,8 @@
 """Would the fault schedules notice what goes wrong with requests? Each of these bugs, planted
-alone, must be caught."""
+alone, must be caught.
+
+About `simulation/exchange.py`.
+"""
 
 from __future__ import annotations
 

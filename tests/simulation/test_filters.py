@@ -1,4 +1,7 @@
-"""Filters in rehearsal: large bodies are read in virtual time, across crashes, always the same."""
+"""Filters in rehearsal: large bodies are read in virtual time, across crashes, always the same.
+
+About `simulation/gateway_node.py` and `core/topics/filter_queue.py`.
+"""
 
 from __future__ import annotations
 

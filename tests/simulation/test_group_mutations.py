@@ -1,4 +1,7 @@
-"""Would the fault schedules notice? Bugs in atomic messages, claims and queues, planted alone."""
+"""Would the fault schedules notice? Bugs in atomic messages, claims and queues, planted alone.
+
+About `simulation/groups.py`.
+"""
 
 from __future__ import annotations
 

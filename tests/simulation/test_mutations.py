@@ -2,6 +2,8 @@
 
 A mutation replaces one piece of the session, life-cycle or store code by a version with a mistake
 that people make. The schedules then have to find fault with it.
+
+About `simulation/faults.py` and `simulation/verdict.py`.
 """
 
 from __future__ import annotations

@@ -1,5 +1,8 @@
 """Would the rehearsals of ranked topics notice? Each of these bugs, planted alone, must be caught,
-by the fault schedules or by the oracle."""
+by the fault schedules or by the oracle.
+
+About `simulation/ranked.py`.
+"""
 
 from __future__ import annotations
 

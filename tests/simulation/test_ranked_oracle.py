@@ -1,4 +1,7 @@
-"""Rank decides, also through the hop: what a read delivers is what a sort over everything says."""
+"""Rank decides, also through the hop: what a read delivers is what a sort over everything says.
+
+About `simulation/ranked.py` and `core/ranked/`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Would the schedules notice mistakes with pieces and streams? Each of these is planted alone."""
+"""Would the schedules notice mistakes with pieces and streams? Each of these is planted alone.
+
+About `simulation/streams.py`.
+"""
 
 from __future__ import annotations
 

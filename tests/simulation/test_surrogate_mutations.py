@@ -1,5 +1,8 @@
 """Would the fault schedules notice what goes wrong with surrogates? Each of these bugs, planted
-alone, must be caught."""
+alone, must be caught.
+
+About `simulation/surrogates.py`.
+"""
 
 from __future__ import annotations
 

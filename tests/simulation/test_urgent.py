@@ -1,4 +1,7 @@
-"""A message of higher priority waits for one piece at most, on a virtual clock and a slow link."""
+"""A message of higher priority waits for one piece at most, on a virtual clock and a slow link.
+
+About `core/pieces/pump.py`.
+"""
 
 from __future__ import annotations
 

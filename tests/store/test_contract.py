@@ -1,4 +1,7 @@
-"""What every driver promises."""
+"""What every driver promises.
+
+About `store/base.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A crash at any instant leaves exactly what some number of whole commits had written."""
+"""A crash at any instant leaves exactly what some number of whole commits had written.
+
+About `store/sqlite/writing.py` and `store/sqlite/faults.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Both drivers against the naive model, over whatever Hypothesis can think of."""
+"""Both drivers against the naive model, over whatever Hypothesis can think of.
+
+About `store/base.py`.
+"""
 
 from __future__ import annotations
 

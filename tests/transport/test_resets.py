@@ -1,6 +1,9 @@
 """Connections that a peer resets at every stage of a request, on both event loops: whoever asked
 hears of it as of any lost connection. On a transport that is closed already uvloop raises a
-RuntimeError where asyncio raises an OSError."""
+RuntimeError where asyncio raises an OSError.
+
+About `transport/http.py` and `transport/keepalive.py`.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 Time is that of the processor, so that a busy machine does not matter; memory is what Python
 allocates beyond the request itself.
+
+About `access/pap/door.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The same request under the same key is one request."""
+"""The same request under the same key is one request.
+
+About `access/intake.py` and `core/publishing/acceptance.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Whose message it is: every operation that names one, and everybody who may ask for it."""
+"""Whose message it is: every operation that names one, and everybody who may ask for it.
+
+About `access/rest/operations/` and `access/callers.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Messages stay in the trace that their request names, where the gateway traces."""
+"""Messages stay in the trace that their request names, where the gateway traces.
+
+About `wire/tracecontext.py` and `access/rest/publish.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A session over several channels: what leaves over which, and what the end of one means."""
+"""A session over several channels: what leaves over which, and what the end of one means.
+
+About `core/contacts/contact.py` and `core/contacts/retransmission.py`.
+"""
 
 from __future__ import annotations
 

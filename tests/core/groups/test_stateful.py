@@ -3,6 +3,8 @@ publishers that cancel, a gateway that dies between any two commits.
 
 The devices here are as good as the protocol asks: they never forget what they acknowledged. What
 they show is held against what the gateway says in the end.
+
+About `core/groups/`.
 """
 
 from __future__ import annotations

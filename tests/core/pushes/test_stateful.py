@@ -1,5 +1,8 @@
 """Pushes, cancellations, replacements, devices and crashes in any order: what is reported is always
-what the deliveries say, and an outcome that was told stays true."""
+what the deliveries say, and an outcome that was told stays true.
+
+About `core/pushes/`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Every policy by itself: how much it lets go, and what it learns."""
+"""Every policy by itself: how much it lets go, and what it learns.
+
+About `decision/policies/`.
+"""
 
 from __future__ import annotations
 

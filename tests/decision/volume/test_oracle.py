@@ -1,4 +1,7 @@
-"""Rank decides: reads, catch-ups and evictions are those of a sort over everything."""
+"""Rank decides: reads, catch-ups and evictions are those of a sort over everything.
+
+About `decision/volume/feed.py` and `decision/volume/ranking.py`.
+"""
 
 from __future__ import annotations
 

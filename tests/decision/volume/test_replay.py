@@ -1,4 +1,7 @@
-"""The same inputs give the same effects: from the beginning, and from a snapshot on."""
+"""The same inputs give the same effects: from the beginning, and from a snapshot on.
+
+About `decision/volume/feed.py` and `decision/volume/memory.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""One channel of every kind: whatever carries it, it behaves the same."""
+"""One channel of every kind: whatever carries it, it behaves the same.
+
+About `delivery/channel.py`.
+"""
 
 from __future__ import annotations
 

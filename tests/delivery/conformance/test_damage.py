@@ -2,6 +2,8 @@
 directions: nothing is lost, doubled or out of order.
 
 Without TLS nobody notices when only a payload is damaged; here it is what tells frames apart.
+
+About `delivery/` and `device/runner.py`.
 """
 
 from __future__ import annotations

@@ -1,5 +1,8 @@
 """The `enc` feature on every kind that has it: encrypted to a gateway that was checked, or not at
-all."""
+all.
+
+About `transport/encryption.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """What a damaging link makes of frames, over every kind: it costs the channel that it came over,
-and nothing else. The device dials again, and the session goes on where it was."""
+and nothing else. The device dials again, and the session goes on where it was.
+
+About `delivery/` and `device/runner.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Over a channel that says that it loses things, everything arrives once and in order."""
+"""Over a channel that says that it loses things, everything arrives once and in order.
+
+About `core/contacts/retransmission.py` and `delivery/channel.py`.
+"""
 
 from __future__ import annotations
 

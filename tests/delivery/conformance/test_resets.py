@@ -1,6 +1,9 @@
 """A TCP reset after every single byte of a session, in either direction: nothing is lost, doubled
 or out of order. `make nightly` has every byte of every kind that runs over TCP; here it is every
-byte of a session over TCP and some of the others."""
+byte of a session over TCP and some of the others.
+
+About `delivery/` and `transport/`.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """A device whose connections are reset, at whatever stage of a request, is back at once on either
-event loop: it waits for no more than its ordinary backoff."""
+event loop: it waits for no more than its ordinary backoff.
+
+About `transport/dial.py` and `device/retry.py`.
+"""
 
 from __future__ import annotations
 

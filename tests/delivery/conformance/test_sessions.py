@@ -1,5 +1,8 @@
 """A device of the SDK and a whole gateway over every kind: what was promised holds, whatever
-happens below."""
+happens below.
+
+About `delivery/channel.py` and `device/client.py`.
+"""
 
 from __future__ import annotations
 

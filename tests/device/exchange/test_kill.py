@@ -1,4 +1,7 @@
-"""An asker in a process of its own, killed while it waits: its callback gets every outcome."""
+"""An asker in a process of its own, killed while it waits: its callback gets every outcome.
+
+About `device/exchange/exchange.py`.
+"""
 
 from __future__ import annotations
 

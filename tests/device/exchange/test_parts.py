@@ -1,4 +1,7 @@
-"""Bindings, patterns of topics, and answers that decline."""
+"""Bindings, patterns of topics, and answers that decline.
+
+About `device/exchange/binding.py`, `device/exchange/declining.py` and `core/topics/patterns.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
 """A device with limits, under arbitrary schedules: links come and go, time passes, frames are lost
 with their link or arrive after everybody has given them up, and the device dies between any two
 steps. Books and a gateway of the test's own say whether a limit was broken, a message was lost,
-doubled or overtaken, or waits without need."""
+doubled or overtaken, or waits without need.
+
+About `device/preferences/`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What is learned of people and networks: calendars, read profiles, idle connections; by hand."""
+"""What is learned of people and networks: calendars, read profiles, idle connections; by hand.
+
+About `pipeline/gold/calendar.py`, `pipeline/gold/heartbeat.py` and `pipeline/gold/reading.py`.
+"""
 
 from __future__ import annotations
 

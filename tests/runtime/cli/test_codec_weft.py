@@ -1,4 +1,7 @@
-"""`lasthop codec` for Weft: sessions in files, at every level, with a schema or a profile."""
+"""`lasthop codec` for Weft: sessions in files, at every level, with a schema or a profile.
+
+About `runtime/cli/codec.py` and `runtime/formats/weft.py`.
+"""
 
 from __future__ import annotations
 

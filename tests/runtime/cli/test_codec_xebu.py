@@ -1,4 +1,7 @@
-"""`lasthop codec` for XML messages: sessions that are kept in files between two calls."""
+"""`lasthop codec` for XML messages: sessions that are kept in files between two calls.
+
+About `runtime/cli/codec.py` and `runtime/formats/xebu.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Every page of the dashboard in Chromium, on a gateway with a fleet; and with a keyboard only."""
+"""Every page of the dashboard in Chromium, on a gateway with a fleet; and with a keyboard only.
+
+About `runtime/dashboard/static/`.
+"""
 
 from __future__ import annotations
 

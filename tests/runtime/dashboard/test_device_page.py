@@ -1,4 +1,7 @@
-"""The page that is a device, in Chromium, with real gateways that are killed under it."""
+"""The page that is a device, in Chromium, with real gateways that are killed under it.
+
+About `runtime/dashboard/static/` and `sdk/javascript/src/`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""An installed lasthop has its pages."""
+"""An installed lasthop has its pages.
+
+About `runtime/dashboard/files.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`lasthop demo` as a process: what it reports, and that nothing of it is left, however it ends."""
+"""`lasthop demo` as a process: what it reports, and that nothing of it is left, however it ends.
+
+About `runtime/demo/`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The small parts of the demo: its script, its letters, its figures, its children."""
+"""The small parts of the demo: its script, its letters, its figures, its children.
+
+About `runtime/demo/script.py`, `runtime/demo/messages.py`, `runtime/demo/report.py` and
+`runtime/demo/children.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Whatever a surrogate does, its gateway and the other apps go on."""
+"""Whatever a surrogate does, its gateway and the other apps go on.
+
+About `runtime/surrogates/`.
+"""
 
 from __future__ import annotations
 

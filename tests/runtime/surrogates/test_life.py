@@ -1,4 +1,7 @@
-"""A surrogate across kills and reloads: every message counts once, in order, under load."""
+"""A surrogate across kills and reloads: every message counts once, in order, under load.
+
+About `runtime/surrogates/` and `core/surrogates/`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The page about surrogates is true: its code runs as it stands."""
+"""The page about surrogates is true: its code runs as it stands.
+
+About `docs/how-to/surrogates.md`.
+"""
 
 from __future__ import annotations
 

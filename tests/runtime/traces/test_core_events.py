@@ -1,4 +1,7 @@
-"""What the gateway really writes, made into journeys: as many as deliveries have ended."""
+"""What the gateway really writes, made into journeys: as many as deliveries have ended.
+
+About `runtime/traces/journeys.py` and `core/gateway.py`.
+"""
 
 from __future__ import annotations
 

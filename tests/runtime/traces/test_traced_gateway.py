@@ -1,4 +1,7 @@
-"""A gateway as a user runs it, with publishers and devices that trace, and a real collector."""
+"""A gateway as a user runs it, with publishers and devices that trace, and a real collector.
+
+About `runtime/traces/tracer.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`lasthop sim last-hop` and `lasthop sim figure`: flags, keys, files."""
+"""`lasthop sim last-hop` and `lasthop sim figure`: flags, keys, files.
+
+About `runtime/cli/sim_last_hop.py`.
+"""
 
 from __future__ import annotations
 

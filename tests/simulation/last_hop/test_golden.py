@@ -1,4 +1,7 @@
-"""What a seed gives stays what it gave: faster code must tell the same story."""
+"""What a seed gives stays what it gave: faster code must tell the same story.
+
+About `simulation/last_hop/run.py`.
+"""
 
 from __future__ import annotations
 

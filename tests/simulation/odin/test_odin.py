@@ -1,4 +1,7 @@
-"""The Odin paper's experiments: what ours and others keep, lose, carry and spend."""
+"""The Odin paper's experiments: what ours and others keep, lose, carry and spend.
+
+About `simulation/odin/`.
+"""
 
 from __future__ import annotations
 

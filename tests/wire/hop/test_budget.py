@@ -1,4 +1,7 @@
-"""What the protocol costs, in bytes on the wire and in memory of an idle channel."""
+"""What the protocol costs, in bytes on the wire and in memory of an idle channel.
+
+About `wire/hop/encoder.py` and `wire/hop/connection.py`.
+"""
 
 import gc
 import tracemalloc

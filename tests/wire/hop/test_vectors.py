@@ -1,4 +1,7 @@
-"""The bytes that every implementation agrees on, in both directions and three feedings."""
+"""The bytes that every implementation agrees on, in both directions and three feedings.
+
+About `wire/hop/encoder.py`, `wire/hop/decoder.py` and `vectors/`.
+"""
 
 import json
 from typing import Any

@@ -1,4 +1,7 @@
-"""Wireshark dissects whole conversations of ours: sessions, pushes, aborts, invitations."""
+"""Wireshark dissects whole conversations of ours: sessions, pushes, aborts, invitations.
+
+About `wire/ota/`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Hostile input gets the right error, quickly, and leaves no memory behind."""
+"""Hostile input gets the right error, quickly, and leaves no memory behind.
+
+About `wire/pap/reader.py` and `wire/pap/multipart.py`.
+"""
 
 import random
 import resource

@@ -1,4 +1,7 @@
-"""Both sides of a connection over requests, joined by a network that loses, doubles and delays."""
+"""Both sides of a connection over requests, joined by a network that loses, doubles and delays.
+
+About `wire/requests/asking.py` and `wire/requests/answering.py`.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 Octets are not compared: encoders may choose between tokens and text. A run of all documents takes
 WBXML_DOCUMENTS=2000, which `make nightly` sets.
+
+About `wire/wbxml/encoder.py` and `wire/wbxml/decoder.py`.
 """
 
 import os

@@ -1,4 +1,7 @@
-"""Every document comes back from both of its forms, and nothing but our errors escapes."""
+"""Every document comes back from both of its forms, and nothing but our errors escapes.
+
+About `wire/wbxml/encoder.py` and `wire/wbxml/decoder.py`.
+"""
 
 import contextlib
 import tracemalloc

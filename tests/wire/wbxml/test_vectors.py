@@ -1,4 +1,7 @@
-"""The octets that every implementation agrees on, in both directions."""
+"""The octets that every implementation agrees on, in both directions.
+
+About `wire/wbxml/encoder.py` and `wire/wbxml/decoder.py`.
+"""
 
 import json
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""Every header, PDU and request comes back, and nothing but our errors escapes."""
+"""Every header, PDU and request comes back, and nothing but our errors escapes.
+
+About `wire/wsp/headers.py`, `wire/wsp/pdus.py` and `wire/wsp/sir.py`.
+"""
 
 import contextlib
 import tracemalloc

@@ -1,4 +1,7 @@
-"""Wireshark dissects our pushes without a complaint, and sees in them what we put in."""
+"""Wireshark dissects our pushes without a complaint, and sees in them what we put in.
+
+About `wire/wsp/headers.py` and `wire/wsp/pdus.py`.
+"""
 
 import subprocess
 from pathlib import Path

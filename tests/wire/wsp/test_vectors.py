@@ -1,4 +1,7 @@
-"""The octets that every implementation agrees on, in both directions."""
+"""The octets that every implementation agrees on, in both directions.
+
+About `wire/wsp/headers.py` and `wire/wsp/pdus.py`.
+"""
 
 from collections.abc import Callable
 from typing import Any
