@@ -31,10 +31,10 @@ def test_a_file_that_mirrors_nothing_is_told_what_to_do(tmp_path: Path) -> None:
 def test_a_file_beside_its_module_or_about_it_is_in_its_place(tmp_path: Path) -> None:
     mirror, about = "tests/core/test_lane.py", "tests/core/test_promises.py"
     root = a_tree(tmp_path, **{"src/lasthop/core/lane.py": "", mirror: ""})
-    assert list(misplaced(root)) == list(modules_alone(root)) == []
+    assert [*misplaced(root), *modules_alone(root)] == []
     (root / mirror).rename(root / about)
     (root / about).write_text('"""Order.\n\nAbout `core/lane.py`.\n"""')
-    assert list(misplaced(root)) == list(modules_alone(root)) == []
+    assert [*misplaced(root), *modules_alone(root)] == []
 
 
 def test_a_path_that_is_gone_is_noticed(tmp_path: Path) -> None:
