@@ -42,7 +42,8 @@ class Block:
 
 def pages() -> list[Path]:
     """Every page of the documentation."""
-    return [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    at_the_root = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")]
+    return [*at_the_root, *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def blocks(page: Path) -> Iterator[Block]:

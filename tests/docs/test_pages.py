@@ -29,6 +29,7 @@ NO_CODE = frozenset({"", "text", "mermaid"})
 SHELL = frozenset({"sh", "console"})
 
 TESTED = {
+    "CONTRIBUTING.md": "tests/docs/test_contributing.py",
     "README.md": "tests/runtime/test_readme.py",
     "docs/concepts/links.md": "tests/decision/test_links_page.py",
     "docs/how-to/codec.md": "tests/runtime/cli/test_codec.py",
