@@ -113,7 +113,6 @@ def test_every_file_that_the_page_names_is_there() -> None:
     assert {p for p in paths if p not in new and not (ROOT / p).exists()} == {
         "src/lasthop/X/Y.py",
         "tests/X/test_Y.py",
-        "tests/core/titles/test_feature.py",
     }
 
 
