@@ -3,7 +3,7 @@
     python -m tests.docs.recipes DIRECTORY [RECIPE]    apply them to a copy of this repository
 
 A block `diff PATH` has lines as a reader would type them: `+` is new, `-` goes, anything else is
-there already and says where; `...` leaves out what is between.
+there already and says where; `...` leaves out what is between, and `…` the rest of a line.
 """
 
 from __future__ import annotations
@@ -35,20 +35,28 @@ def apply(block: Block, root: Path) -> None:
     file = root / path
     file.parent.mkdir(parents=True, exist_ok=True)
     text = "\n" + (file.read_text() if file.exists() else "")
-    for before, after in _changes(block):
+    for before, after in _changes(block, text):
         assert text.count(f"\n{before}") == 1, f"{block}: {path} has not once:\n{before}"
         text = text.replace(f"\n{before}", f"\n{after}")
     file.write_text(text[1:])
 
 
-def _changes(block: Block) -> Iterator[tuple[str, str]]:
+def _changes(block: Block, text: str) -> Iterator[tuple[str, str]]:
     """Lines that are there, each with what stands there afterwards."""
     for part in block.text.split("...\n"):
-        lines = part.splitlines()
+        lines = [_whole(line, text) for line in part.splitlines()]
         yield (
             "".join(f"{line[1:]}\n" for line in lines if line[:1] != "+"),
             "".join(f"{line[1:]}\n" for line in lines if line[:1] != "-"),
         )
+
+
+def _whole(line: str, text: str) -> str:
+    """A line of a block, with the rest of it that the page leaves out."""
+    if not line.endswith("…"):
+        return line
+    (found,) = (each for each in text.splitlines() if each.startswith(line[1:-1]))
+    return line[:1] + found
 
 
 if __name__ == "__main__":
