@@ -1,4 +1,4 @@
-"""The files, folders and classes that the pages name exist under that name today."""
+"""About `docs/README.md` and every other page: the files and classes that a page names exist."""
 
 from __future__ import annotations
 

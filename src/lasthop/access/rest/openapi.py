@@ -38,7 +38,7 @@ done later. A request with an `Idempotency-Key` may be repeated; it is done once
 
 
 def document(operations: Sequence[Operation], version: str) -> Json:
-    """The whole document."""
+    """Return the OpenAPI document of the operations."""
     operations = [operation.resolved() for operation in operations]
     schemas = _Schemas(operations)
     paths: dict[str, Json] = {}
