@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -88,6 +89,50 @@ class Process:
         """End it at this instant."""
         self._process.kill()
         self.wait()
+
+
+class MarkedCommand:
+    """A `lasthop` command whose processes, all of them, can be told by a mark in their environment,
+    and whose temporary files are in a place of their own."""
+
+    def __init__(self, tmp_path: Path, *arguments: str) -> None:
+        self._mark = f"COMMAND_UNDER_TEST={uuid.uuid4()}"
+        name, _, value = self._mark.partition("=")
+        self._tmp = tmp_path / "tmp"
+        self._tmp.mkdir()
+        self.errors = tmp_path / "errors"
+        with self.errors.open("wb") as errors:
+            self.process = subprocess.Popen(
+                [*LASTHOP, *arguments],
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env=ENVIRONMENT | {name: value, "TMPDIR": str(self._tmp)},
+            )
+
+    def wait(self, seconds: float = DEADLINE) -> tuple[int, str]:
+        """Its exit code and output."""
+        output, _ = self.process.communicate(timeout=seconds)
+        return self.process.returncode, output.decode()
+
+    @property
+    def alive(self) -> list[int]:
+        """Processes with the mark."""
+        found = []
+        for place in Path("/proc").glob("[0-9]*"):
+            try:
+                if self._mark.encode() in (place / "environ").read_bytes().split(b"\0"):
+                    found.append(int(place.name))
+            except OSError:
+                continue
+        return found
+
+    @property
+    def left(self) -> list[str]:
+        """Files that it has not removed."""
+        return os.listdir(self._tmp)
+
+    def said(self, text: str) -> bool:
+        return text in self.errors.read_text()
 
 
 class GatewayProcess(Process):

@@ -8,15 +8,13 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
-import uuid
 from pathlib import Path
 
 import pytest
 
 from tests.runtime.conftest import Lasthop
-from tests.runtime.processes import DEADLINE, ENVIRONMENT, LASTHOP, eventually
+from tests.runtime.processes import MarkedCommand, eventually
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/environ").exists(), reason="looks for processes in /proc"
@@ -25,46 +23,11 @@ pytestmark = pytest.mark.skipif(
 PORTS = ["--http", "127.0.0.1:0", "--tcp", "127.0.0.1:0"]
 
 
-class Demo:
-    """A demo whose processes, all of them, can be told by a mark in their environment."""
+class Demo(MarkedCommand):
+    """`lasthop demo` on any ports."""
 
     def __init__(self, tmp_path: Path, *arguments: str) -> None:
-        self._mark = f"DEMO_UNDER_TEST={uuid.uuid4()}"
-        name, _, value = self._mark.partition("=")
-        self._tmp = tmp_path / "tmp"
-        self._tmp.mkdir()
-        self.errors = tmp_path / "errors"
-        with self.errors.open("wb") as errors:
-            self.process = subprocess.Popen(
-                [*LASTHOP, "demo", *PORTS, *arguments],
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                env=ENVIRONMENT | {name: value, "TMPDIR": str(self._tmp)},
-            )
-
-    def wait(self, seconds: float = DEADLINE) -> tuple[int, str]:
-        output, _ = self.process.communicate(timeout=seconds)
-        return self.process.returncode, output.decode()
-
-    @property
-    def alive(self) -> list[int]:
-        """Processes with the mark."""
-        found = []
-        for place in Path("/proc").glob("[0-9]*"):
-            try:
-                if self._mark.encode() in (place / "environ").read_bytes().split(b"\0"):
-                    found.append(int(place.name))
-            except OSError:
-                continue
-        return found
-
-    @property
-    def left(self) -> list[str]:
-        """Files that it has not removed."""
-        return os.listdir(self._tmp)
-
-    def said(self, text: str) -> bool:
-        return text in self.errors.read_text()
+        super().__init__(tmp_path, "demo", *PORTS, *arguments)
 
 
 @pytest.mark.slow

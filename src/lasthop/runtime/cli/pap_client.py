@@ -32,6 +32,7 @@ class Initiator:
     certificate: Path | None = None
     key: Path | None = None
     ca: Path | None = None
+    timeout: float = TIMEOUT
 
     def ask(self, message: PapMessage, content: Entity | None = None) -> PapSubmission:
         """Send a request and return its answer; raise a `Failure` if the reply is not an answer."""
@@ -65,7 +66,7 @@ class Initiator:
         except ConnectionRefusedError:
             raise Failure(f"there is no gateway at {self.url}") from None
         except TimeoutError:
-            raise Failure(f"{self.url} did not answer in {TIMEOUT:.0f} seconds") from None
+            raise Failure(f"{self.url} did not answer in {self.timeout:.0f} seconds") from None
         except (OSError, http.client.HTTPException) as error:
             said = str(error) or type(error).__name__
             raise Failure(f"lost the gateway at {self.url}: {said}") from None
@@ -80,7 +81,7 @@ class Initiator:
                 f"--url must be like http://127.0.0.1:8080/pap, not {self.url!r}", exit_code=2
             )
         if parts.scheme == "http":
-            return http.client.HTTPConnection(parts.hostname, parts.port, timeout=TIMEOUT)
+            return http.client.HTTPConnection(parts.hostname, parts.port, timeout=self.timeout)
         try:
             context = ssl.create_default_context(cafile=self.ca)
             if self.certificate is not None:
@@ -88,5 +89,5 @@ class Initiator:
         except (OSError, ssl.SSLError) as error:
             raise Failure(f"cannot use these certificates: {error}", exit_code=2) from None
         return http.client.HTTPSConnection(
-            parts.hostname, parts.port, timeout=TIMEOUT, context=context
+            parts.hostname, parts.port, timeout=self.timeout, context=context
         )

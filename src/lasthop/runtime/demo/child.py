@@ -12,21 +12,21 @@ import os
 import signal
 import sys
 
-from lasthop.runtime.cli import main
-
 SET_DEATH_SIGNAL = 1
 """PR_SET_PDEATHSIG of Linux; other systems have nothing comparable that needs no thread."""
 
 
-def follow(parent: int) -> None:
-    """Have the system end this process when the parent ends."""
+def follow(parent: int, number: int = signal.SIGTERM) -> None:
+    """Have the system send this process a signal when the parent ends."""
     if sys.platform != "linux":
         return
-    ctypes.CDLL(None, use_errno=True).prctl(SET_DEATH_SIGNAL, signal.SIGTERM)
+    ctypes.CDLL(None, use_errno=True).prctl(SET_DEATH_SIGNAL, number)
     if os.getppid() != parent:  # The parent died before the call.
         os._exit(1)
 
 
 if __name__ == "__main__":
+    from lasthop.runtime.cli import main
+
     follow(int(sys.argv[1]))
     main(sys.argv[2:])

@@ -1,5 +1,5 @@
-"""The child processes of the demo: started, read from, and ended with everything that they
-started."""
+"""The child processes of the demo and of chaos: started, read from, and ended with everything
+that they started."""
 
 from __future__ import annotations
 
@@ -44,12 +44,26 @@ class ChildProcess:
         environment: Mapping[str, str] | None = None,
     ) -> ChildProcess:
         """Start `lasthop ARGUMENTS`; `hear` is called with every line of its standard error."""
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "lasthop.runtime.demo.child",
-            str(os.getpid()),
+        entry = (sys.executable, "-m", "lasthop.runtime.demo.child", str(os.getpid()))
+        return await cls.start_program(
+            *entry,
             *arguments,
+            name=" ".join(["lasthop", *arguments[:2]]),
+            hear=hear,
+            environment=environment,
+        )
+
+    @classmethod
+    async def start_program(
+        cls,
+        *command: str,
+        name: str,
+        hear: Callable[[str], None] = lambda line: None,
+        environment: Mapping[str, str] | None = None,
+    ) -> ChildProcess:
+        """Start any program; `name` is what messages call it."""
+        process = await asyncio.create_subprocess_exec(
+            *command,
             stdin=DEVNULL,
             stdout=PIPE,
             stderr=PIPE,
@@ -57,7 +71,7 @@ class ChildProcess:
             limit=LONGEST_LINE,
             env={**os.environ, **(environment or {})},
         )
-        return cls(process, " ".join(["lasthop", *arguments[:2]]), hear)
+        return cls(process, name, hear)
 
     @property
     def pid(self) -> int:
@@ -89,6 +103,11 @@ class ChildProcess:
         """The last line that the process wrote to standard error."""
         said = [line for line in self._said if line.strip()]
         return said[-1].removeprefix("lasthop: ") if said else "it said nothing"
+
+    def send_signal(self, number: int) -> None:
+        """Send the process a signal, if it still runs."""
+        with suppress(ProcessLookupError):
+            self._process.send_signal(number)
 
     async def ended(self) -> int:
         """Wait until the process has ended; return its exit code."""

@@ -138,6 +138,26 @@ class EmulatedLink:
     def pace(self) -> DirectionPace:
         return DirectionPace(self.profile, self._random)
 
+    def altered(self, data: bytes) -> bytes:
+        """Return what arrives of these bytes; on a link that damages nothing, the bytes."""
+        return data
+
+    def cut(self) -> int:
+        """Reset all connections, and return how many sockets that were; new ones are accepted at
+        once."""
+        cut = list(self._open)
+        for half in cut:
+            half.reset()
+        return len(cut)
+
+    def half_close(self, *, towards_device: bool) -> int:
+        """End one direction of all connections, and return how many those were; the other
+        direction stays open."""
+        ended = [half for half in self._open if half.from_device is towards_device]
+        for half in ended:
+            half.end_output()
+        return len(ended)
+
     def dial(self, half: _Half) -> None:
         """Connect to the gateway for a device that has connected."""
         task = asyncio.get_running_loop().create_task(self._dial(half))
@@ -169,6 +189,8 @@ class _Half(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
         self._ended = False
         """Whether the sender has closed: the other side is closed after the last byte."""
+        self._output_ended = False
+        """Whether this socket sends no more, though its peer has not closed."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -185,6 +207,7 @@ class _Half(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         now = asyncio.get_running_loop().time()
+        data = self._link.altered(data)
         self._under_way.append((self._pace.leaves(len(data), now), data))
         self._waiting += len(data)
         if self._waiting > MOST_UNDER_WAY and self._transport is not None:
@@ -214,7 +237,8 @@ class _Half(asyncio.Protocol):
         while self._under_way and self._under_way[0][0] <= now:
             _, data = self._under_way.popleft()
             self._waiting -= len(data)
-            other._transport.write(data)
+            if not other._output_ended:
+                other._transport.write(data)
             if self.from_device:
                 self._link.up_bytes += len(data)
             else:
@@ -232,6 +256,12 @@ class _Half(asyncio.Protocol):
             sock = cast(socket.socket, self._transport.get_extra_info("socket"))
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             self._transport.abort()
+
+    def end_output(self) -> None:
+        """Tell the peer of this socket that nothing more comes, and drop what does."""
+        if self._transport is not None and not self._output_ended:
+            self._output_ended = True
+            self._transport.write_eof()
 
     def _close(self) -> None:
         if self._transport is not None:
