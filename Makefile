@@ -12,7 +12,8 @@ help:
 	@echo 'make test    set up and run every check of the gateway (ARGS="-k name" goes to pytest)'
 	@echo 'make test-xml  the same for the XML package in packages/xml, which stands alone'
 	@echo 'make nightly the long checks: 100,000 fault schedules (SCHEDULES=n), 5,000 of pushes'
-	@echo '             (KILLS=n, SEED=n to repeat a series of kills), 8,000 documents for libwbxml,'
+	@echo '             (KILLS=n, SEED=n to repeat a series of kills), an hour of chaos (CHAOS_SECONDS=n,'
+	@echo '             CHAOS_SEED=n) and ten minutes without TLS, 8,000 documents for libwbxml,'
 	@echo '             3,000 rounds of XPath subscriptions against lxml (XPATH_ROUNDS=n),'
 	@echo '             10,000 documents through each level of Weft, a tenth through max (WEFT_DOCUMENTS=n),'
 	@echo '             6,000 random schemas for jing (RELAXNG_SEEDS=n), 300 schedules of limits'
@@ -52,6 +53,8 @@ nightly: .venv/.dev
 	@RANKED_TRACES=$${RANKED_TRACES:-10000} .venv/bin/pytest tests/simulation/test_ranked_oracle.py
 	@RESETS=1 .venv/bin/pytest tests/delivery/conformance/test_resets.py
 	@KILLS=$${KILLS:-50} .venv/bin/pytest -s tests/runtime/test_kills.py $(ARGS)
+	@CHAOS_SECONDS=$${CHAOS_SECONDS:-3600} .venv/bin/pytest -s tests/runtime/chaos/test_chaos.py -k promise
+	@CHAOS_SECONDS=$${PLAIN_CHAOS_SECONDS:-600} CHAOS_OPTIONS=--plain .venv/bin/pytest -s tests/runtime/chaos/test_chaos.py -k promise
 	@LASTHOP_STREAM_BYTES=$${STREAM_BYTES:-104857600} .venv/bin/pytest --timeout 1800 tests/runtime/test_streams.py
 	@scripts/accelerate --into build/accelerated
 	@PYTHONPATH=build/accelerated .venv/bin/pytest -n 2 tests/simulation/last_hop tests/decision tests/wire/pap tests/wire/wbxml

@@ -27,6 +27,7 @@ from lasthop.runtime.failure import Failure
 COMMANDS = {
     "up": "Run a gateway.",
     "demo": "Show the whole system at work, and report what happened.",
+    "chaos": "Break everything that can break, and count what was lost.",
     "push": "Send messages to topics, devices, users, groups and queues.",
     "device": "Run a device, and administer devices.",
     "address": "Set which device, user or topic a PAP client address stands for.",

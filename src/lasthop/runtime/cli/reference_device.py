@@ -36,7 +36,7 @@ from lasthop.runtime.failure import Failure
 READ_PATIENCE = 30.0
 """Seconds to reach the gateway when the device only reads once."""
 
-LONGEST_RETRY = 10.0
+LONGEST_RETRY = 5.0
 """The longest pause in seconds between two attempts to reach a gateway: short, because a reference
 device is mostly used beside a gateway that is being restarted."""
 
