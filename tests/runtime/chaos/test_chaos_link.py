@@ -42,6 +42,18 @@ async def test_a_cut_of_nothing_meets_nobody() -> None:
         assert link.half_close(towards_device=True) == 0
 
 
+async def test_a_fault_can_wait_for_a_connection() -> None:
+    async with echoing() as target, ChaosLink(target, Random(1)) as link:
+        waiting = asyncio.ensure_future(link.occupied())
+        await asyncio.sleep(0.01)
+        assert not waiting.done()
+        _, writer = await asyncio.open_connection("127.0.0.1", link.port)
+        async with asyncio.timeout(PATIENCE):
+            await waiting
+            assert link.cut() == 2
+        writer.close()
+
+
 async def test_a_delay_makes_everything_late_and_keeps_its_order() -> None:
     async with talking() as (link, reader, writer):
         loop = asyncio.get_running_loop()

@@ -3,9 +3,10 @@ half-closes and black-holes connections."""
 
 from __future__ import annotations
 
+import asyncio
 from random import Random
 
-from lasthop.runtime.demo.emulator import EmulatedLink
+from lasthop.runtime.demo.emulator import EmulatedLink, LinkHalf
 from lasthop.runtime.demo.pace import DirectionPace
 from lasthop.runtime.demo.profiles import LinkProfile
 
@@ -22,6 +23,21 @@ class ChaosLink(EmulatedLink):
         self.late = 0.0
         """Seconds by which everything that enters now is late."""
         self._to_corrupt = 0
+        self._occupied = asyncio.Event()
+
+    def joined(self, half: LinkHalf) -> None:
+        super().joined(half)
+        if len(self._open) > 1:
+            self._occupied.set()
+
+    def left(self, half: LinkHalf) -> None:
+        super().left(half)
+        if len(self._open) < 2:
+            self._occupied.clear()
+
+    async def occupied(self) -> None:
+        """Wait until there is a connection to do something to."""
+        await self._occupied.wait()
 
     def pace(self) -> DirectionPace:
         return _LatePace(self)

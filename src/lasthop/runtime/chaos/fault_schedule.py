@@ -53,8 +53,9 @@ PAUSES = (0.2, 1.2)
 
 GATEWAY = "gateway"
 
-GATEWAY_SHARE = 0.4
-"""The share of kills and freezes that the gateway gets; devices and publishers get the rest."""
+GATEWAY_SHARE = 0.25
+"""The share of kills and freezes that the gateway gets; devices and publishers get the rest. While
+the gateway starts, nobody has anything to lose."""
 
 
 @dataclass(frozen=True, slots=True)

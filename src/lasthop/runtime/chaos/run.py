@@ -35,6 +35,10 @@ LATE = 0.4
 DAMAGED = 3
 """The most pieces that a corrupting link damages."""
 
+MEETING = 5.0
+"""Seconds that a fault of a link waits for a connection: there is none while the gateway starts,
+and an initiator has one only while it asks."""
+
 TELLING = 10.0
 """Seconds between two lines about the progress."""
 
@@ -123,6 +127,9 @@ class Run:
         return met
 
     async def _do_to_link(self, fault: Fault, link: ChaosLink) -> bool:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(MEETING):
+                await link.occupied()
         if fault.kind is FaultKind.CUT:
             return link.cut() > 0
         if fault.kind is FaultKind.HALF_CLOSE:

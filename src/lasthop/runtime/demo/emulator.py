@@ -40,7 +40,7 @@ class EmulatedLink:
         self._target = target
         self._random = random
         self._server: asyncio.Server | None = None
-        self._open: set[_Half] = set()
+        self._open: set[LinkHalf] = set()
         self._dialling: set[asyncio.Task[None]] = set()
         self._silent = False
         self._down = False
@@ -56,7 +56,7 @@ class EmulatedLink:
 
     async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: _Half(self, None), "127.0.0.1", 0)
+        self._server = await loop.create_server(lambda: LinkHalf(self, None), "127.0.0.1", 0)
         return self
 
     async def __aexit__(
@@ -129,10 +129,10 @@ class EmulatedLink:
             self.refused += 1
         return not self._down
 
-    def joined(self, half: _Half) -> None:
+    def joined(self, half: LinkHalf) -> None:
         self._open.add(half)
 
-    def left(self, half: _Half) -> None:
+    def left(self, half: LinkHalf) -> None:
         self._open.discard(half)
 
     def pace(self) -> DirectionPace:
@@ -158,25 +158,25 @@ class EmulatedLink:
             half.end_output()
         return len(ended)
 
-    def dial(self, half: _Half) -> None:
+    def dial(self, half: LinkHalf) -> None:
         """Connect to the gateway for a device that has connected."""
         task = asyncio.get_running_loop().create_task(self._dial(half))
         self._dialling.add(task)
         task.add_done_callback(self._dialling.discard)
 
-    async def _dial(self, half: _Half) -> None:
+    async def _dial(self, half: LinkHalf) -> None:
         try:
             await asyncio.get_running_loop().create_connection(
-                lambda: _Half(self, half), *self._target
+                lambda: LinkHalf(self, half), *self._target
             )
         except OSError:
             half.reset()
 
 
-class _Half(asyncio.Protocol):
+class LinkHalf(asyncio.Protocol):
     """One of the two sockets of a connection; what it receives is sent by the other one."""
 
-    def __init__(self, link: EmulatedLink, other: _Half | None) -> None:
+    def __init__(self, link: EmulatedLink, other: LinkHalf | None) -> None:
         self._link = link
         self._pace = link.pace()
         self.from_device = other is None
