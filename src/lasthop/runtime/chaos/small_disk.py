@@ -90,8 +90,8 @@ def join(keeper: int) -> None:
             _check(libc.setns(namespace.fileno(), kind))
 
 
-def _keep(directory: str, size: int) -> None:
-    """Mount the disk and stay, so that it stays."""
+def _keep(parent: int, directory: str, size: int) -> None:
+    """Mount the disk and stay as long as the parent, so that the disk stays."""
     libc = ctypes.CDLL(None, use_errno=True)
     user, group = os.getuid(), os.getgid()
     _check(libc.unshare(NEW_USERS | NEW_MOUNTS))
@@ -100,6 +100,8 @@ def _keep(directory: str, size: int) -> None:
     Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
     options = f"size={size},mode=0700".encode()
     _check(libc.mount(b"tmpfs", directory.encode(), b"tmpfs", 0, options))
+    # After the change of credentials, which would take the death signal back.
+    follow(parent)
     print("mounted", flush=True)
     signal.sigwait({signal.SIGTERM})
 
@@ -111,9 +113,8 @@ def _check(result: int) -> None:
 
 
 if __name__ == "__main__":
-    follow(int(sys.argv[1]))
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     try:
-        _keep(sys.argv[2], int(sys.argv[3]))
+        _keep(int(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
     except (OSError, AttributeError) as error:
         sys.exit(f"this system gives nobody a disk of their own: {error}")
