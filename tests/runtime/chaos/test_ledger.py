@@ -132,6 +132,15 @@ def test_everything_is_counted_though_not_everything_is_described() -> None:
     assert (verdict.lost, len(verdict.findings)) == (MOST_FINDINGS * 2, MOST_FINDINGS)
 
 
+def test_a_run_is_complete_when_every_device_has_what_was_accepted_for_it() -> None:
+    account, devices = good_run()
+    ledger = Ledger()
+    ledger.add("shop", account)
+    assert ledger.complete(devices)
+    devices["tablet"][-1] = "shop-0"
+    assert not ledger.complete(devices), "what came twice stands for nothing else"
+
+
 def test_an_account_is_read_as_it_was_written(tmp_path: Path) -> None:
     path = tmp_path / "account.jsonl"
     assert list(read_account(path)) == []

@@ -5,7 +5,7 @@ The gateway is asked nothing, and nothing that it has written is read.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -65,13 +65,15 @@ class Ledger:
             self._entry[entry.text] = entry
             self._place[entry.text] = (publisher, entry.number)
 
-    def expected(self) -> Counter[str]:
-        """Return how many messages were accepted for each device."""
-        found: Counter[str] = Counter()
-        for text, state in self._state.items():
-            if state is Said.ACCEPTED:
-                found.update(self._entry[text].devices)
-        return found
+    def complete(self, devices: Devices) -> bool:
+        """Whether every device has got what was accepted for it."""
+        got = {device: set(texts) for device, texts in devices.items()}
+        return all(
+            text in got[device]
+            for text, state in self._state.items()
+            if state is Said.ACCEPTED
+            for device in self._entry[text].devices
+        )
 
     def judge(self, devices: Devices, in_time: Mapping[str, int] | None = None) -> Verdict:
         """Compare the accounts with what devices got.

@@ -68,8 +68,11 @@ class Run:
         with suppress(TimeoutError):
             async with asyncio.timeout(ENDING):
                 await self._stage.end()
-        texts = {name: read_texts(self._stage.output(name)) for name in self._stage.devices}
-        return self._report(ledger.judge(texts, in_time), seconds)
+        return self._report(ledger.judge(self._texts(), in_time), seconds)
+
+    def _texts(self) -> dict[str, list[str]]:
+        """Return what the devices have written down."""
+        return {name: read_texts(self._stage.output(name)) for name in self._stage.devices}
 
     async def _watch(self) -> None:
         """Look at the gateway's memory, and say now and then how it goes."""
@@ -171,8 +174,7 @@ class Run:
         ledger = Ledger()
         for name in PUBLISHERS:
             ledger.add(name, read_account(self._stage.account(name)))
-        expected = ledger.expected()
-        while expected - self._stage.counts() and time.monotonic() < deadline:  # noqa: ASYNC110
+        while not ledger.complete(self._texts()) and time.monotonic() < deadline:  # noqa: ASYNC110
             await asyncio.sleep(LOOKING)
         return ledger
 

@@ -163,7 +163,7 @@ class ChaosStage:
         return node
 
     async def _start_device(self, name: str, scheme: str, token: str) -> None:
-        identity = ("--name", name, "--token", token, "--url", await self._link(name, scheme))
+        identity = ("--name", name, _token(token), "--url", await self._link(name, scheme))
         ca = ("--ca", self._certificate) if self._certificate is not None else ()
         output = ("--output", str(self.output(name)))
         self._start(name, *_lasthop("device", "run", "--json", *identity, *ca, *output))
@@ -171,7 +171,7 @@ class ChaosStage:
     async def _start_javascript_device(self, node: str, token: str) -> None:
         program = (node, str(equipment.JAVASCRIPT_DEVICE))
         url = await self._link(JAVASCRIPT, "ws")
-        identity = ("--name", JAVASCRIPT, "--token", token, "--url", url)
+        identity = ("--name", JAVASCRIPT, _token(token), "--url", url)
         files = ("--inbox", str(self._file("js.inbox")), "--output", str(self.output(JAVASCRIPT)))
         self._start(JAVASCRIPT, *program, *identity, *files)
 
@@ -291,6 +291,11 @@ class ChaosStage:
 
 def _lasthop(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "lasthop", *arguments]
+
+
+def _token(token: str) -> str:
+    """Return the option for a token in one word: a token may begin with a hyphen."""
+    return f"--token={token}"
 
 
 def _free_ports(number: int) -> list[int]:
