@@ -43,6 +43,7 @@ TESTED = {
     "docs/how-to/streams.md": "tests/runtime/test_streams.py",
     "docs/how-to/subscribe.md": "tests/runtime/test_subscribe_page.py",
     "docs/how-to/surrogates.md": "tests/runtime/surrogates/test_page.py",
+    "docs/how-to/tls.md": "tests/runtime/test_tls_page.py",
     "docs/how-to/xml-messages.md": "tests/runtime/test_xml_messages_page.py",
     "docs/omission-automata.md": "packages/xml/tests/xebu/omission/test_docs.py",
     "docs/orl.md": "packages/xml/tests/orl/test_docs.py",

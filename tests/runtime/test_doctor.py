@@ -22,6 +22,7 @@ from lasthop.runtime.doctor.finding import Finding, FindingState
 from lasthop.runtime.settings import Settings, Tls, load
 from tests.runtime.conftest import Lasthop
 from tests.runtime.processes import GatewayProcess
+from tests.transport.certificates import Authority
 
 BROKEN, GOOD, BETTER = FindingState.BROKEN, FindingState.GOOD, FindingState.COULD_BE_BETTER
 
@@ -118,7 +119,7 @@ def test_certificates(tmp_path: Path) -> None:
 def test_a_certificate_that_has_ended_or_has_another_key(tmp_path: Path) -> None:
     (ended,) = gateway.certificates(write_certificate(tmp_path, days=-1))
     assert ended.state is BROKEN
-    assert "expired" in ended.found
+    assert ended.found.startswith("ended on 20")
     one = write_certificate(tmp_path, days=90, name="one")
     other = write_certificate(tmp_path, days=90, name="other")
     (mixed,) = gateway.certificates(Tls(cert=one.cert, key=other.key))
@@ -126,6 +127,21 @@ def test_a_certificate_that_has_ended_or_has_another_key(tmp_path: Path) -> None
     assert "that match" in mixed.remedy
     (missing,) = gateway.certificates(Tls(cert=str(tmp_path / "no.pem"), key=one.key))
     assert missing.state is BROKEN
+
+
+def test_authorities_of_clients(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)  # It signs for two days.
+    tls = write_certificate(tmp_path, days=90, name="own")
+    tls.client_ca = str(authority.certificate)
+    _, soon = gateway.certificates(tls)
+    assert (soon.name, soon.state) == ("client authorities", BETTER)
+    tls.client_ca = tls.key
+    _, wrong = gateway.certificates(tls)
+    assert wrong.state is BROKEN
+    assert wrong.found.startswith(f"cannot use {tls.key}: ")
+    tls.client_ca = tls.cert
+    _, leaf = gateway.certificates(tls)
+    assert "no certificate of an authority" in leaf.found
 
 
 def test_traces_that_were_asked_for_need_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from lasthop.delivery.listener import Listener
 from lasthop.runtime.engine import Engine
 from lasthop.runtime.guard import Guard
 from lasthop.runtime.metrics import Metrics
+from lasthop.runtime.tls import Certificates
 from lasthop.runtime.traces.tracer import Tracer
 
 
@@ -85,6 +86,21 @@ def show_connections(metrics: Metrics, guard: Guard) -> None:
         "lasthop_http_connections",
         "Open HTTP and WebSocket connections.",
         lambda: guard.admission.connections,
+    )
+
+
+def show_certificates(metrics: Metrics, certificates: Certificates) -> None:
+    """Add the end of the TLS certificate in use, and how often it was reloaded, to the metrics."""
+    metrics.gauge(
+        "lasthop_tls_certificate_expires_timestamp_seconds",
+        "When the TLS certificate in use ends, in seconds since 1970.",
+        lambda: certificates.expires,
+    )
+    metrics.counts(
+        "lasthop_tls_reloads",
+        "Times that the TLS certificate was read again, by outcome.",
+        ["outcome"],
+        lambda: {(outcome,): count for outcome, count in certificates.outcomes.items()},
     )
 
 

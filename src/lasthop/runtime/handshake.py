@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import ssl
 from collections.abc import Callable
 from contextlib import suppress
 
 from lasthop.runtime.admission import ConnectionPlace
 from lasthop.runtime.guard import Guard
 from lasthop.runtime.listening import BACKLOG
+from lasthop.runtime.tls import Certificates
 
 AT_ONCE = 64
 """The most connections that are accepted before other work has its turn."""
@@ -29,14 +29,14 @@ class Handshakes:
     def __init__(
         self,
         protocol: Callable[..., asyncio.Protocol],
-        context: ssl.SSLContext,
+        certificates: Certificates,
         *,
         guard: Guard,
     ) -> None:
         """`protocol` makes the protocol of an encrypted connection, and gets the connection's
         `place`."""
         self._protocol = protocol
-        self._context = context
+        self._certificates = certificates
         self._guard = guard
         self._listener: socket.socket | None = None
         self._under_way: set[asyncio.Task[None]] = set()
@@ -86,7 +86,7 @@ class Handshakes:
             await asyncio.get_running_loop().connect_accepted_socket(
                 lambda: self._protocol(place=place),
                 connection,
-                ssl=self._context,
+                ssl=self._certificates.web,
                 ssl_handshake_timeout=self._guard.patience.handshake,
             )
             return

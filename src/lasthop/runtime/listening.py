@@ -40,14 +40,21 @@ def address_of(listener: socket.socket) -> ListenAddress:
     return ListenAddress.of(host, port)
 
 
-def tls_context(tls: Tls) -> ssl.SSLContext | None:
-    """Return the TLS context of the server, or None if connections are not encrypted."""
+def tls_context(tls: Tls, *, unattended: bool = False) -> ssl.SSLContext | None:
+    """Return the TLS context of the server, or None if connections are not encrypted.
+
+    OpenSSL asks the terminal for the password of a key that has one, except `unattended`.
+    """
     if not tls.cert:
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
-        context.load_cert_chain(tls.cert, tls.key)
+        context.load_cert_chain(tls.cert, tls.key, password=_no_password if unattended else None)
     except (OSError, ssl.SSLError) as error:
         raise Failure(f"cannot use the TLS certificate {tls.cert}: {error}") from None
     return context
+
+
+def _no_password() -> str:
+    raise Failure("cannot use the TLS key: it has a password, and nobody is there to give it")

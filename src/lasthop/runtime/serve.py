@@ -50,12 +50,11 @@ from lasthop.runtime.exporting import Export
 from lasthop.runtime.failure import Failure
 from lasthop.runtime.filtering.reader import FilterReader
 from lasthop.runtime.front import Front
-from lasthop.runtime.gauges import show, show_connections, show_traces
+from lasthop.runtime.gauges import show, show_certificates, show_connections, show_traces
 from lasthop.runtime.guard import Guard
 from lasthop.runtime.history import tell
 from lasthop.runtime.housekeeping import Housekeeping
 from lasthop.runtime.learned import LearnedPolicies
-from lasthop.runtime.listening import tls_context
 from lasthop.runtime.metrics import Metrics
 from lasthop.runtime.places import LOG_DIRECTORY, POLICY_DIRECTORY, Places
 from lasthop.runtime.plugins import load_carriers, load_policies
@@ -63,6 +62,7 @@ from lasthop.runtime.randomness import Randomness
 from lasthop.runtime.result_notifier import ResultNotifier
 from lasthop.runtime.settings import Settings, listed
 from lasthop.runtime.surrogates.workers import SurrogateWorkers
+from lasthop.runtime.tls import Certificates
 from lasthop.runtime.traces.tracer import Tracer
 from lasthop.runtime.webserver import WebServer
 from lasthop.store.base import Forgotten, Store
@@ -114,14 +114,20 @@ async def serve(settings: Settings, *, announce: Callable[[Places], None]) -> No
         log.info("shutting down; repeat the signal to abort")
 
     surrogate_workers = SurrogateWorkers(settings.employments())
+    certificates = Certificates.of(settings.tls)
     reloads: set[asyncio.Task[None]] = set()
 
-    def reload() -> None:
-        task = asyncio.get_running_loop().create_task(surrogate_workers.reload_all())
+    def in_background(work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
         reloads.add(task)
         task.add_done_callback(reloads.discard)
 
-    async with running(settings, failed, surrogate_workers) as places:
+    def reload() -> None:
+        in_background(surrogate_workers.reload_all())
+        if certificates is not None:
+            in_background(certificates.reload())
+
+    async with running(settings, failed, surrogate_workers, certificates) as places:
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGHUP, reload)
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -147,6 +153,7 @@ async def running(
     settings: Settings,
     failed: Callable[[StoreError], None],
     surrogate_workers: SurrogateWorkers | None = None,
+    certificates: Certificates | None = None,
 ) -> AsyncIterator[Places]:
     """Run a gateway for as long as this context lasts; yield its addresses."""
     load_policies(settings.plugins.policies)
@@ -154,7 +161,7 @@ async def running(
     surrogate_workers = surrogate_workers or SurrogateWorkers(settings.employments())
     log_directory = Path(settings.data) / LOG_DIRECTORY
     clock = SystemClock()
-    tls = tls_context(settings.tls)
+    certificates = certificates or Certificates.of(settings.tls)
     metrics = Metrics()
     async with AsyncExitStack() as stack:
         store = _open_store(settings)
@@ -220,6 +227,10 @@ async def running(
             )
         )
 
+        if certificates is not None:
+            show_certificates(metrics, certificates)
+            await stack.enter_async_context(_background(certificates.follow()))
+        tls = certificates.hop if certificates is not None else None
         listeners = await interconnects.serve(sockets, engine, clock, tls, stack)
 
         door = _door(settings, engine, writer, log_directory, surrogate_workers)
@@ -247,7 +258,9 @@ async def running(
         show(metrics, engine, door, pap_door, listeners)
         show_connections(metrics, guard)
         direct = {MESSAGES: door.take, settings.pap.path: pap_door.take}
-        web = WebServer(front, sockets.http, settings, direct=direct, guard=guard)
+        web = WebServer(
+            front, sockets.http, settings, direct=direct, guard=guard, certificates=certificates
+        )
         stack.push_async_callback(web.stop)
         stack.push_async_callback(by_websocket.stop)
         stack.push_async_callback(by_requests.stop)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import ssl
 from collections.abc import Mapping
 from functools import partial
 
@@ -19,6 +18,7 @@ from lasthop.runtime.guard import Guard
 from lasthop.runtime.handshake import Handshakes
 from lasthop.runtime.listening import BACKLOG
 from lasthop.runtime.settings import Settings
+from lasthop.runtime.tls import Certificates
 from lasthop.runtime.upgraded import UpgradedProtocol
 
 KEEP_ALIVE = 75
@@ -37,7 +37,9 @@ class WebServer:
         *,
         direct: Mapping[str, Take] | None = None,
         guard: Guard | None = None,
+        certificates: Certificates | None = None,
     ) -> None:
+        """Without `certificates` the settings' own are read, if they name any."""
         by_url = {path.encode(): take for path, take in (direct or {}).items()}
         config = uvicorn.Config(
             app,
@@ -53,10 +55,6 @@ class WebServer:
             proxy_headers=False,  # Else a header could make anyone appear to be on this machine.
             timeout_keep_alive=KEEP_ALIVE,
             timeout_graceful_shutdown=max(1, round(settings.http.drain.seconds)),
-            ssl_certfile=settings.tls.cert or None,
-            ssl_keyfile=settings.tls.key or None,
-            ssl_ca_certs=settings.tls.client_ca or None,
-            ssl_cert_reqs=ssl.CERT_OPTIONAL if settings.tls.client_ca else ssl.CERT_NONE,
         )
         config.load()
         self._listener = listener
@@ -72,8 +70,9 @@ class WebServer:
             guard=self._guard,
         )
         self._handshakes: Handshakes | None = None
-        if config.ssl is not None:
-            self._handshakes = Handshakes(self._protocol, config.ssl, guard=self._guard)
+        certificates = certificates or Certificates.of(settings.tls)
+        if certificates is not None:
+            self._handshakes = Handshakes(self._protocol, certificates, guard=self._guard)
         self._ticking: asyncio.Task[None] | None = None
 
     async def start(self) -> None:

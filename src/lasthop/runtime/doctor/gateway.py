@@ -15,7 +15,7 @@ from statistics import median
 
 from lasthop.errors import LasthopError
 from lasthop.runtime.doctor.finding import Finding, broken, could_be_better, good
-from lasthop.runtime.doctor.showing import expiry
+from lasthop.runtime.expiry import expiry
 from lasthop.runtime.failure import Failure
 from lasthop.runtime.listening import listen, tls_context
 from lasthop.runtime.places import find
@@ -56,14 +56,33 @@ def certificates(tls: Tls, now: float | None = None) -> Iterator[Finding]:
     except (Failure, OSError, ssl.SSLError, ValueError) as error:
         yield broken("certificate", str(error), "tls.cert and tls.key name PEM files that match")
         return
-    left = until - (time.time() if now is None else now)
+    now = time.time() if now is None else now
+    yield _lasting("certificate", until, now)
+    if tls.client_ca:
+        try:
+            yield _lasting("client authorities", _first_end(tls.client_ca), now)
+        except (OSError, ValueError) as error:
+            found = f"cannot use {tls.client_ca}: {error}"
+            yield broken("client authorities", found, "tls.client_ca names a PEM file")
+
+
+def _lasting(name: str, until: float, now: float) -> Finding:
     day = time.strftime("%Y-%m-%d", time.gmtime(until))
-    if left <= 0:
-        yield broken("certificate", f"ended on {day}", "renew it, and restart the gateway")
-    elif left < SOON:
-        yield could_be_better("certificate", f"ends on {day}", "renew it soon")
-    else:
-        yield good("certificate", f"until {day}")
+    if until <= now:
+        return broken(name, f"ended on {day}", "renew it: a running gateway takes the new one")
+    if until - now < SOON:
+        return could_be_better(name, f"ends on {day}", "renew it soon")
+    return good(name, f"until {day}")
+
+
+def _first_end(authorities: str) -> float:
+    """Return when the first of the authorities in a file ends, in seconds since 1970."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_verify_locations(authorities)
+    ends = [str(found["notAfter"]) for found in context.get_ca_certs()]
+    if not ends:
+        raise ValueError("it has no certificate of an authority")
+    return min(ssl.cert_time_to_seconds(end) for end in ends)
 
 
 def traces(endpoint: str) -> Iterator[Finding]:
