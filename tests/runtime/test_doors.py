@@ -8,7 +8,7 @@ from __future__ import annotations
 import http.client
 import json
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import count
 
 import pytest
@@ -144,6 +144,7 @@ STRANGERS: dict[str, Headers] = {
     "a proxy that says nothing but how": [HERE, ("X-FORWARDED-PROTO", "https")],
     "a proxy that says nothing but where": [HERE, ("x-forwarded-host", "gateway.example")],
     "nginx as many set it up": [HERE, ("X-Real-IP", "192.0.2.1")],
+    "a proxy that speaks for this machine": [HERE, ("X-Forwarded-For", "127.0.0.1")],
     "a tunnel": [HERE, ("Cf-Connecting-Ip", "192.0.2.1")],
     "a content delivery network": [HERE, ("True-Client-IP", "192.0.2.1")],
     "a page from elsewhere": [HERE, ("Origin", "https://page.example")],
@@ -162,6 +163,57 @@ STRANGERS: dict[str, Headers] = {
 }
 
 
+THROUGH = ("X-Forwarded-For", "127.0.0.1")
+
+OURS_BY_PROXY: dict[str, Headers] = {
+    "somebody here": [HERE, THROUGH],
+    "somebody here, by the standard": [HERE, ("Forwarded", 'for="[::1]";proto=https')],
+    "somebody here, by a host that was kept": [
+        ("Host", "inside"),
+        THROUGH,
+        ("X-Forwarded-Host", "{here}"),
+    ],
+    "a page of the gateway by TLS": [
+        ("Host", "inside"),
+        ("X-Forwarded-Host", "localhost"),
+        ("Origin", "https://localhost"),
+        ("X-Forwarded-Proto", "https"),
+        THROUGH,
+    ],
+    "a program that needs no proxy": [HERE],
+}
+
+STRANGERS_BY_PROXY: dict[str, Headers] = {
+    "somebody elsewhere": [HERE, ("X-Forwarded-For", "192.0.2.1")],
+    "somebody who says that they are here": [HERE, ("X-Forwarded-For", "127.0.0.1, 192.0.2.1")],
+    "somebody who says so in a header before": [HERE, THROUGH, ("X-Forwarded-For", "192.0.2.1")],
+    "somebody elsewhere, by the standard": [HERE, ("Forwarded", "for=127.0.0.1,for=192.0.2.1")],
+    "somebody hidden": [HERE, ("Forwarded", "for=unknown")],
+    "somebody at another host": [HERE, THROUGH, ("X-Forwarded-Host", "gateway.example")],
+    "somebody behind another proxy": [HERE, THROUGH, ("Via", "1.1 a")],
+    "a proxy that says nothing but how": [HERE, ("X-Forwarded-Proto", "https")],
+    "a page from elsewhere": [HERE, THROUGH, ("Origin", "https://page.example")],
+}
+
+MALFORMED: dict[str, Headers] = {
+    "no address": [HERE, ("X-Forwarded-For", "me")],
+    "a chain without end": [HERE, ("X-Forwarded-For", ", ".join(["127.0.0.1"] * 33))],
+    "two callers": [HERE, THROUGH, ("Forwarded", "for=192.0.2.1")],
+    "no scheme": [HERE, THROUGH, ("X-Forwarded-Proto", "javascript")],
+    "no host": [HERE, THROUGH, ("X-Forwarded-Host", "a/b")],
+}
+
+
+@pytest.fixture(scope="module")
+def behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
+    """A gateway that trusts the proxies of this machine."""
+    directory = tmp_path_factory.mktemp("behind")
+    config = directory / "lasthop.toml"
+    config.write_text('[http]\ntrusted_proxies = ["127.0.0.1"]\n')
+    with GatewayProcess(directory / "data", "--config", str(config)) as process:
+        yield process
+
+
 def placed(up: GatewayProcess, headers: Headers) -> Headers:
     return [(name, value.format(here=address(up))) for name, value in headers]
 
@@ -178,6 +230,38 @@ def test_nobody_else_is_let_in_without_a_credential(
     up: GatewayProcess, name: str, who: str
 ) -> None:
     assert not DOORS[name](up, placed(up, STRANGERS[who]))
+
+
+@pytest.mark.parametrize("who", OURS_BY_PROXY)
+@pytest.mark.parametrize("name", DOORS)
+def test_a_trusted_proxy_lets_a_process_of_this_machine_in(
+    behind: GatewayProcess, name: str, who: str
+) -> None:
+    assert DOORS[name](behind, placed(behind, OURS_BY_PROXY[who]))
+
+
+@pytest.mark.parametrize("who", STRANGERS_BY_PROXY)
+@pytest.mark.parametrize("name", DOORS)
+def test_a_trusted_proxy_lets_no_stranger_in(behind: GatewayProcess, name: str, who: str) -> None:
+    assert not DOORS[name](behind, placed(behind, STRANGERS_BY_PROXY[who]))
+
+
+@pytest.mark.parametrize("who", MALFORMED)
+@pytest.mark.parametrize("name", DOORS)
+def test_what_a_trusted_proxy_cannot_mean_is_refused_at_every_door(
+    behind: GatewayProcess, name: str, who: str
+) -> None:
+    headers = placed(behind, MALFORMED[who])
+    assert not DOORS[name](behind, headers)
+    assert ask(behind, "GET", "/health", headers)[0] == 400
+
+
+def test_the_cookie_is_for_tls_if_a_trusted_proxy_says_so(behind: GatewayProcess) -> None:
+    headers = [HERE, THROUGH, ("X-Forwarded-Proto", "https"), ("X-Lasthop-Dashboard", "1")]
+    connection = http.client.HTTPConnection(address(behind), timeout=DEADLINE)
+    connection.request("POST", "/dashboard/logout", headers=dict(placed(behind, headers)))
+    assert "; Secure" in str(connection.getresponse().getheader("set-cookie"))
+    connection.close()
 
 
 def test_a_page_of_another_port_makes_no_credential(up: GatewayProcess) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import resource
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from ipaddress import IPv6Address, ip_address
 
 KEPT_FILES = 256
@@ -56,10 +56,17 @@ class Admission:
     """Counts the open connections and gives each new one its place."""
 
     def __init__(
-        self, *, most: Callable[[], int], per_address: int = 0, reserve: int = RESERVE
+        self,
+        *,
+        most: Callable[[], int],
+        per_address: int = 0,
+        reserve: int = RESERVE,
+        proxies: Container[str] = (),
     ) -> None:
         """`most` connections are settled, at most half of them from one address, and at most
-        `per_address` if that is not 0."""
+        `per_address` if that is not 0; `proxies` may have more, as they forward everybody's
+        requests."""
+        self._proxies = proxies
         self._most = most
         self._per_address = per_address
         self._reserve = reserve
@@ -74,7 +81,8 @@ class Admission:
 
     def enter(self, peer: str | None, cut: Callable[[], object]) -> ConnectionPlace:
         """Give a new connection its place; `cut` is called to end the connection at once."""
-        network = network_of(peer) if peer and self._per_address else None
+        counted = peer and self._per_address and peer not in self._proxies
+        network = network_of(peer) if peer and counted else None
         place = ConnectionPlace(self, cut, network, crowded=self._is_full(network))
         if place.crowded:
             if len(self._guests) >= self._reserve:

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias, cast
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
+from uvicorn.protocols.utils import is_ssl
 
 from lasthop.delivery.tcp import TLS_HANDSHAKE
 from lasthop.errors import InvalidRequest, LasthopError, Limited, Overloaded
@@ -30,6 +31,7 @@ from lasthop.runtime.heads import (
     too_large,
     too_many,
 )
+from lasthop.runtime.proxies import TrustedProxies
 from lasthop.runtime.refusals import TooSlow, refusal
 from lasthop.runtime.upgraded import UpgradedProtocol
 from lasthop.transport.locality import joined
@@ -101,6 +103,8 @@ class Guard:
     patience: GuardPatience = field(default_factory=GuardPatience)
     refused: Counter[str] = field(default_factory=Counter)
     """The number of requests that were refused here, by error code."""
+    proxies: TrustedProxies = field(default_factory=TrustedProxies)
+    """The peers that are believed about the callers whose requests they forward."""
 
 
 class GuardedProtocol(CertifiedProtocol):
@@ -136,12 +140,16 @@ class GuardedProtocol(CertifiedProtocol):
         self._ended = False
         """Whether the final answer has been written."""
         self._timer: asyncio.TimerHandle | None = None
+        self._proxy: str | None = None
+        """The address of the trusted proxy at the other end, if it is one."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a place among the connections, and start the timer for the first request."""
         super().connection_made(transport)
+        peer = self.client[0] if self.client else None
+        if peer is not None and peer in self._guard.proxies:
+            self._proxy = peer
         if self._place is None:
-            peer = self.client[0] if self.client else None
             self._place = self._guard.admission.enter(peer, transport.abort)
         else:
             self._place.cut = transport.abort
@@ -207,12 +215,14 @@ class GuardedProtocol(CertifiedProtocol):
     def head(self) -> dict[bytes, bytes]:
         """Return the headers of a request whose head is complete; raise an error for a head that is
         refused."""
-        fields = self.headers
-        headers = dict(fields)
-        if len(fields) > MAX_FIELDS:
+        if len(self.headers) > MAX_FIELDS:
             raise too_many()
         if self._room != ROOM:  # The head came in more than one piece.
-            check_size(self.url, fields)
+            check_size(self.url, self.headers)
+        if self._proxy is not None:
+            self._believe(self._proxy)
+        fields = self.headers
+        headers = dict(fields)
         host = headers.get(b"host")
         if host != self._host or not host or len(headers) != len(fields):
             times = sum(name == b"host" for name, _ in fields)
@@ -223,6 +233,16 @@ class GuardedProtocol(CertifiedProtocol):
         self._since = self._heard_at
         self._body = 0
         return headers
+
+    def _believe(self, proxy: str) -> None:
+        """Take the caller of this request, which a trusted proxy sends, for whom the proxy says."""
+        self.client = proxy, 0
+        self.scheme = "https" if is_ssl(self.transport) else "http"
+        forwarded = self._guard.proxies.read(self.headers, proxy)
+        if forwarded is not None:
+            self.headers = forwarded.fields
+            self.client = (forwarded.address, 0) if forwarded.address is not None else None
+            self.scheme = forwarded.scheme or self.scheme
 
     def _check_guest(self) -> None:
         if self.url.partition(b"?")[0] in UNGUARDED:
@@ -274,6 +294,8 @@ class GuardedProtocol(CertifiedProtocol):
         super().handle_websocket_upgrade()
         upgraded = cast(UpgradedProtocol, self.transport.get_protocol())
         upgraded.linger = self._guard.patience.unread
+        if self._proxy is not None:
+            upgraded.believe(self.client, secure=self.scheme == "https")
         if self._place is not None:
             upgraded.leave = self._place.leave
 

@@ -59,6 +59,11 @@ def check_size(target: bytes, fields: list[tuple[bytes, bytes]]) -> None:
         raise too_large(target)
 
 
+def is_host(text: bytes) -> bool:
+    """Whether a text is a host with an optional port, as in a Host header."""
+    return _HOST.fullmatch(text) is not None
+
+
 def check_host(host: bytes | None, *, times: int, version: str) -> None:
     """Raise an error for a request without exactly one well-formed Host header (RFC 9112, section
     3.2).
@@ -70,5 +75,5 @@ def check_host(host: bytes | None, *, times: int, version: str) -> None:
     if host is None:
         if version not in _WITHOUT_HOST:
             raise InvalidRequest("a request of HTTP/1.1 needs a Host header", field="Host")
-    elif not _HOST.fullmatch(host):
+    elif not is_host(host):
         raise InvalidRequest("the Host header is not a host with an optional port", field="Host")

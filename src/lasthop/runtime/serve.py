@@ -58,6 +58,7 @@ from lasthop.runtime.learned import LearnedPolicies
 from lasthop.runtime.metrics import Metrics
 from lasthop.runtime.places import LOG_DIRECTORY, POLICY_DIRECTORY, Places
 from lasthop.runtime.plugins import load_carriers, load_policies
+from lasthop.runtime.proxies import TrustedProxies
 from lasthop.runtime.randomness import Randomness
 from lasthop.runtime.result_notifier import ResultNotifier
 from lasthop.runtime.settings import Settings, listed
@@ -375,8 +376,10 @@ def _guard(settings: Settings, door: Door, others: Sequence[Listener]) -> Guard:
         except LasthopError:
             return False
 
-    admission = Admission(most=most, per_address=settings.http.connections_per_address)
-    return Guard(admission, administers, refused=door.refused)
+    proxies = TrustedProxies(settings.http.trusted_proxies)
+    per_address = settings.http.connections_per_address
+    admission = Admission(most=most, per_address=per_address, proxies=proxies)
+    return Guard(admission, administers, refused=door.refused, proxies=proxies)
 
 
 def _open_store(settings: Settings) -> SqliteStore:

@@ -117,6 +117,23 @@ class ListenAddress(str):
             return self.host == "localhost"
 
 
+class ProxyNetwork(str):
+    """The address of a proxy, or a network of proxies: `192.0.2.1`, `10.0.0.0/8`."""
+
+    __slots__ = ()
+
+    @classmethod
+    def parse(cls, text: object) -> ProxyNetwork:
+        try:
+            network = ipaddress.ip_network(text if isinstance(text, str) else "")
+        except ValueError:
+            wanted = 'an address or a network, such as "192.0.2.1" or "10.0.0.0/8"'
+            raise ValueError(f"expected {wanted}, got {text!r}") from None
+        if not network.prefixlen:
+            raise ValueError(f"{text} is every address: nobody would be a stranger")
+        return cls(text)
+
+
 def _parse(text: object, units: dict[str, int], wanted: str) -> int:
     found = _QUANTITY.fullmatch(text.strip()) if isinstance(text, str) else None
     if found is None or found[2] not in units:

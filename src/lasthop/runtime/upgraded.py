@@ -19,6 +19,14 @@ class UpgradedProtocol(WebSocketsSansIOProtocol):
     aborted."""
     _cutting: asyncio.TimerHandle | None = None
 
+    def believe(self, client: tuple[str, int] | None, *, secure: bool) -> None:
+        """Take the caller for whom a trusted proxy has named; called right after the handshake,
+        before anything is asked of the application."""
+        if self.handshake_complete:
+            return  # The handshake was refused, and nothing follows.
+        self.scope["client"] = client
+        self.scope["scheme"] = "wss" if secure else "ws"
+
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         if self._cutting is not None:

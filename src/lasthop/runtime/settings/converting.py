@@ -11,7 +11,7 @@ from msgspec import Meta
 from lasthop.access.callers import APP_NAME
 from lasthop.errors import InvalidRequest
 from lasthop.runtime.settings.naming import Section, allowed_words, guess
-from lasthop.runtime.units import Duration, LimitList, ListenAddress, Size
+from lasthop.runtime.units import Duration, LimitList, ListenAddress, ProxyNetwork, Size
 
 Values: TypeAlias = dict[str, Any]
 SomeSection = TypeVar("SomeSection", bound=msgspec.Struct)
@@ -85,6 +85,6 @@ def _examples(hint: Any) -> list[Any]:
 def _decode(kind: type, value: object) -> object:
     if isinstance(value, kind):
         return value
-    if kind in (Duration, Size, ListenAddress, LimitList):
+    if kind in (Duration, Size, ListenAddress, LimitList, ProxyNetwork):
         return kind.parse(value)
     raise NotImplementedError(kind)

@@ -11,7 +11,7 @@ from lasthop.clock import SECOND
 from lasthop.delivery.http import LONGEST_HOLD
 from lasthop.delivery.listener import MAX_CONNECTIONS
 from lasthop.runtime.defaults import DEFAULT_HTTP, DEFAULT_TCP
-from lasthop.runtime.units import Duration, ListenAddress
+from lasthop.runtime.units import Duration, ListenAddress, ProxyNetwork
 
 
 class Http(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -57,11 +57,18 @@ class Http(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         int,
         Meta(
             description="Open connections per IPv4 address or /64 of IPv6, at most half of all; 0"
-            " turns it off, which a proxy on another machine needs. This machine's are not"
-            " counted.",
+            " turns it off. Those of this machine and of trusted proxies are not counted.",
             ge=0,
         ),
     ] = 10_000
+    trusted_proxies: Annotated[
+        tuple[ProxyNetwork, ...],
+        Meta(
+            description="Addresses and networks of the proxies that are believed about the address,"
+            " the scheme and the host of the callers whose requests they forward.",
+            examples=["192.0.2.1", "10.0.0.0/8"],
+        ),
+    ] = ()
 
 
 class Tcp(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
