@@ -6,6 +6,7 @@ import pytest
 
 from lasthop.access.direct import Response
 from lasthop.runtime.direct import MAX_BODY
+from lasthop.runtime.safe_headers import SAFE
 from tests.runtime.wires import ANSWER, KEEP_ALIVE, Connection, post
 
 
@@ -26,8 +27,9 @@ async def test_a_post_is_taken_as_a_whole_and_answered_by_one_write(
     respond(Response(202, b"text/plain", b"taken", ((b"retry-after", b"1"),)))
     (written,) = connection.wire.written
     assert written == (
-        b"HTTP/1.1 202 Accepted\r\ndate: today\r\ncontent-type: text/plain\r\n"
-        b"content-length: 5\r\nretry-after: 1\r\n\r\ntaken"
+        b"HTTP/1.1 202 Accepted\r\ndate: today\r\n"
+        + b"".join(b"%b: %b\r\n" % field for field in SAFE)
+        + b"content-type: text/plain\r\ncontent-length: 5\r\nretry-after: 1\r\n\r\ntaken"
     )
     assert not connection.wire.closed
 

@@ -16,6 +16,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCy
 
 from lasthop.access.direct import Request, Response, Take
 from lasthop.runtime.guard import BODY, IDLE, GuardedProtocol
+from lasthop.runtime.safe_headers import HSTS, SAFE, is_name
 
 MAX_BODY = 64 << 10
 """The largest body, in bytes, of a request that is handed over as a whole. uvicorn buffers as much
@@ -27,9 +28,13 @@ _UNUSUAL = frozenset({b"transfer-encoding", b"expect", b"upgrade"})
 class DirectProtocol(GuardedProtocol):
     """One HTTP connection, some of whose requests are answered without ASGI."""
 
-    def __init__(self, *args: Any, direct: Mapping[bytes, Take], **more: Any) -> None:
-        """`direct` are the functions that take the requests, by path."""
+    def __init__(
+        self, *args: Any, direct: Mapping[bytes, Take], hsts: bytes | None = None, **more: Any
+    ) -> None:
+        """`direct` are the functions that take the requests, by path; `hsts` is the value of
+        Strict-Transport-Security, if it is sent."""
         super().__init__(*args, **more)
+        self.hsts = hsts
         self._direct = direct
         self._exchange: _DirectExchange | None = None
         """The request that is arriving, if it will be handed over as a whole."""
@@ -129,9 +134,11 @@ class _DirectExchange:
         status, content_type, body, headers = response
         out = [
             STATUS_LINE[status],
-            *_default(protocol.server_state.default_headers),
+            _lines.of(protocol.server_state.default_headers),
             b"content-type: %b\r\ncontent-length: %d\r\n" % (content_type, len(body)),
         ]
+        if protocol.hsts and protocol.scheme == "https" and is_name(self.headers[b"host"]):
+            out.append(b"%b: %b\r\n" % (HSTS, protocol.hsts))
         for name, value in headers:
             out.append(b"%b: %b\r\n" % (name, value))
             if name == b"connection":
@@ -146,5 +153,19 @@ class _DirectExchange:
         protocol.on_response_complete()
 
 
-def _default(headers: list[tuple[bytes, bytes]]) -> list[bytes]:
-    return [b"%b: %b\r\n" % pair for pair in headers]
+class _DefaultLines:
+    """The lines of the default headers and of those for browsers, which change once a second, with
+    the date."""
+
+    def __init__(self) -> None:
+        self._default: list[tuple[bytes, bytes]] = []
+        self._lines = b""
+
+    def of(self, default: list[tuple[bytes, bytes]]) -> bytes:
+        if self._default is not default:
+            self._default = default
+            self._lines = b"".join([b"%b: %b\r\n" % pair for pair in (*default, *SAFE)])
+        return self._lines
+
+
+_lines = _DefaultLines()

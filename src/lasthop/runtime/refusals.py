@@ -10,6 +10,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 from lasthop.access.rest.answers import encode
 from lasthop.access.rest.problems import headers_of, problem_of
 from lasthop.errors import LasthopError, Rejected
+from lasthop.runtime.safe_headers import SAFE
 
 
 class TooSlow(Rejected):
@@ -27,6 +28,6 @@ def refusal(error: LasthopError, default_headers: Iterable[tuple[bytes, bytes]])
         "content-length": str(len(body)),
         "connection": "close",
     }
-    lines = [b"%b: %b\r\n" % pair for pair in default_headers]
+    lines = [b"%b: %b\r\n" % pair for pair in (*default_headers, *SAFE)]
     lines += [f"{name}: {value}\r\n".encode() for name, value in headers.items()]
     return b"".join([STATUS_LINE[error.http_status], *lines, b"\r\n", body])

@@ -17,6 +17,7 @@ from lasthop.runtime.front import App
 from lasthop.runtime.guard import Guard
 from lasthop.runtime.handshake import Handshakes
 from lasthop.runtime.listening import BACKLOG
+from lasthop.runtime.safe_headers import SafeHeaders, hsts_value
 from lasthop.runtime.settings import Settings
 from lasthop.runtime.tls import Certificates
 from lasthop.runtime.upgraded import UpgradedProtocol
@@ -41,8 +42,9 @@ class WebServer:
     ) -> None:
         """Without `certificates` the settings' own are read, if they name any."""
         by_url = {path.encode(): take for path, take in (direct or {}).items()}
+        hsts = hsts_value(settings.http.hsts)
         config = uvicorn.Config(
-            app,
+            SafeHeaders(app, hsts=hsts),
             http="httptools",
             ws=UpgradedProtocol,
             ws_max_size=settings.limits.core(settings.ota).max_frame,
@@ -67,6 +69,7 @@ class WebServer:
             server_state=self._server.server_state,
             app_state={},
             direct=by_url,
+            hsts=hsts,
             guard=self._guard,
         )
         self._handshakes: Handshakes | None = None

@@ -34,7 +34,8 @@ from lasthop.errors import LasthopError
 MESSAGES = "/v1/messages"
 
 _DOCS_POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'"
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
 log = structlog.get_logger()

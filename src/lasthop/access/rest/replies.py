@@ -212,7 +212,7 @@ def content_of(message: Message) -> Response:
     headers = {
         "content-type": content_type,
         "content-disposition": "attachment",
-        "content-security-policy": "sandbox; default-src 'none'",
+        "content-security-policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
         "x-content-type-options": "nosniff",
         "x-message-id": message.id,
         "cache-control": "no-store",

@@ -15,12 +15,7 @@ POLICY = (
 """The content security policy: nothing from other hosts, and no inline scripts, so that a message's
 text which ends up in a page is never run."""
 
-HEADERS = {
-    "content-security-policy": POLICY,
-    "x-content-type-options": "nosniff",
-    # With "no-referrer" browsers would also hide from which site a form was sent.
-    "referrer-policy": "same-origin",
-}
+HEADERS = {"content-security-policy": POLICY}
 
 TYPES = {
     ".html": "text/html; charset=utf-8",

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from lasthop.clock import SECOND
+from lasthop.clock import DAY, SECOND
 from lasthop.delivery.http import LONGEST_HOLD
 from lasthop.delivery.listener import MAX_CONNECTIONS
 from lasthop.runtime.defaults import DEFAULT_HTTP, DEFAULT_TCP
@@ -61,6 +61,13 @@ class Http(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             ge=0,
         ),
     ] = 10_000
+    hsts: Annotated[
+        Duration,
+        Meta(
+            description="How long browsers that have used TLS shall not connect to this host"
+            " without it, on any port (Strict-Transport-Security); 0s says nothing about it."
+        ),
+    ] = Duration(DAY)
     trusted_proxies: Annotated[
         tuple[ProxyNetwork, ...],
         Meta(
