@@ -42,8 +42,8 @@ class Block:
 
 def pages() -> list[Path]:
     """Every page of the documentation."""
-    at_the_root = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")]
-    return [*at_the_root, *sorted((ROOT / "docs").rglob("*.md"))]
+    root = [ROOT / f"{name}.md" for name in ("README", "ARCHITECTURE", "SECURITY", "THREAT-MODEL")]
+    return [*root, *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def blocks(page: Path) -> Iterator[Block]:
