@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import math
 import shutil
 import signal
 import socket
@@ -57,6 +58,13 @@ class Renewed:
         if text is not None:
             path.write_text(text)
         return path
+
+    def self_sign(self, extension: str) -> None:
+        """Put a certificate with this extension in place, and its key."""
+        files = ["-keyout", str(self.key), "-out", str(self.cert), "-addext", extension]
+        kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+        command = ["openssl", "req", "-x509", *kind, *files, "-subj", "/CN=localhost"]
+        subprocess.run(command, check=True, capture_output=True)
 
     def lock(self) -> None:
         """Encrypt the key with a password."""
@@ -169,6 +177,22 @@ async def test_no_file_that_is_wrong_ends_a_gateway(
         Certificates(renewed.settings)
 
 
+async def test_a_certificate_that_is_not_for_servers_takes_no_others_place(
+    renewed: Renewed,
+) -> None:
+    certificates = Certificates(renewed.settings)
+    first = certificates.web
+    renewed.self_sign("extendedKeyUsage = clientAuth")
+    with structlog.testing.capture_logs() as logs:
+        await certificates.reload()
+    assert "certificate purpose" in logs[0]["why"]
+    assert certificates.web is first
+    # Where there is no other, it is better than none.
+    started = Certificates(renewed.settings)
+    assert math.isnan(started.expires)
+    assert started._ends == "unknown"
+
+
 async def test_a_key_with_a_password_does_not_wait_for_somebody_to_type_it(
     renewed: Renewed,
 ) -> None:
@@ -213,6 +237,7 @@ def test_sighup_renews_a_running_gateway(renewed: Renewed, tmp_path: Path) -> No
             up.signal(signal.SIGHUP)
             eventually(lambda: trusts(new, port), "the new certificate is shown")
             assert not trusts(old, port)
+            assert trusts(new, int(up.tcp.rpartition(":")[2]))
             assert health(kept) == "ok"
             renewed.cert.write_text("nothing")
             up.signal(signal.SIGHUP)
