@@ -25,6 +25,7 @@ from lasthop.runtime.metrics import Metrics
 from lasthop.runtime.serve import running
 from lasthop.runtime.settings import Settings, Tls, load
 from lasthop.runtime.tls import Certificates
+from tests.runtime.conftest import Lasthop
 from tests.runtime.processes import DEADLINE, GatewayProcess, eventually
 from tests.runtime.test_interconnects import never
 from tests.transport.certificates import Authority
@@ -262,6 +263,32 @@ async def test_clients_of_a_withdrawn_authority_are_turned_away(renewed: Renewed
     await certificates.reload()
     with pytest.raises(ssl.SSLError):
         meet(certificates.web, client, session)
+
+
+def test_a_trusted_proxy_s_certificate_is_not_its_callers(
+    renewed: Renewed, lasthop: Lasthop, tmp_path: Path
+) -> None:
+    config = tmp_path / "lasthop.toml"
+    config.write_text(
+        f'[tls]\ncert = "{renewed.cert}"\nkey = "{renewed.key}"\n'
+        f'client_ca = "{renewed.client_ca}"\n'
+        '[http]\ntrusted_proxies = ["127.0.0.1"]\n[access]\nanonymous = "never"\n'
+    )
+    data = tmp_path / "data"
+    lasthop("credential", "add", "edge", "--certificate", "CN=localhost", "--data", str(data))
+    old, _ = renewed.authorities
+    client = old.client()
+    client.load_cert_chain(old._chain, old._key)
+    with GatewayProcess(data, "--config", str(config)) as up:
+        port = int(up.http.rpartition(":")[2])
+        forwarded = {"X-Forwarded-For": "192.0.2.1"}
+        with closing(http.client.HTTPSConnection("localhost", port, context=client)) as line:
+            for path in ("/v1/messages", "/v1/messages?"):
+                for headers, status in (({}, 202), (forwarded, 401), ({}, 202)):
+                    line.request("POST", path, b'{"topic":"news","body":"x"}', headers)
+                    response = line.getresponse()
+                    response.read()
+                    assert response.status == status, (path, headers)
 
 
 def meet(

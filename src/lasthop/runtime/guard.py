@@ -142,6 +142,7 @@ class GuardedProtocol(CertifiedProtocol):
         self._timer: asyncio.TimerHandle | None = None
         self._proxy: str | None = None
         """The address of the trusted proxy at the other end, if it is one."""
+        self._proxy_subject: str | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a place among the connections, and start the timer for the first request."""
@@ -149,6 +150,7 @@ class GuardedProtocol(CertifiedProtocol):
         peer = self.client[0] if self.client else None
         if peer is not None and peer in self._guard.proxies:
             self._proxy = peer
+            self._proxy_subject = self._subject
         if self._place is None:
             self._place = self._guard.admission.enter(peer, transport.abort)
         else:
@@ -238,8 +240,10 @@ class GuardedProtocol(CertifiedProtocol):
         """Take the caller of this request, which a trusted proxy sends, for whom the proxy says."""
         self.client = proxy, 0
         self.scheme = "https" if is_ssl(self.transport) else "http"
+        self._subject = self._proxy_subject
         forwarded = self._guard.proxies.read(self.headers, proxy)
         if forwarded is not None:
+            self._subject = None  # The certificate is the proxy's, not the caller's.
             self.headers = forwarded.fields
             self.client = (forwarded.address, 0) if forwarded.address is not None else None
             self.scheme = forwarded.scheme or self.scheme
