@@ -20,11 +20,10 @@ from typing import Any
 import pytest
 from websockets.asyncio.client import connect
 
-from lasthop.device.client import Device
 from lasthop.wire.hop.mapping import Mapping
 from lasthop.wire.requests.bodies import UnitsToSend, unpack
 from tests.docs.blocks import ROOT, blocks
-from tests.runtime.processes import DEADLINE, GatewayProcess, eventually
+from tests.runtime.processes import DEADLINE, DeviceProcess, GatewayProcess, eventually
 from tests.runtime.test_doors import WELCOME, hello
 from tests.runtime.test_proxies import telling
 from tests.transport.certificates import Authority
@@ -84,6 +83,7 @@ class Proxy:
 
     port: int
     tls: ssl.SSLContext
+    authority: Path
 
     def connection(self, source: str = "") -> http.client.HTTPSConnection:
         """A new connection, from this address."""
@@ -133,7 +133,7 @@ def proxy(kind: str, backend: str, directory: Path) -> Iterator[Proxy]:
         process = subprocess.Popen(command, stdout=log, stderr=log)
     try:
         eventually(lambda: listens(port, process), f"{kind} listens")
-        yield Proxy(port, authority.client())
+        yield Proxy(port, authority.client(), authority.certificate)
     finally:
         process.terminate()
         process.wait(DEADLINE)
@@ -212,18 +212,22 @@ def test_the_cookie_is_for_tls_only(before: Before) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["wss", "https", "poll+https"])
-async def test_devices_get_their_messages(before: Before, scheme: str) -> None:
+def test_devices_get_their_messages(before: Before, scheme: str, tmp_path: Path) -> None:
     proxy, up = before
     name = f"phone-{scheme.replace('+', '-')}"
     every = "?every=0.1" if scheme.startswith("poll") else ""
     url = f"{scheme}://localhost:{proxy.port}/hop{every}"
-    device = Device(url, app="default", name=name, tls=proxy.tls, learn_heartbeat=False)
-    async with device:
-        await device.contact(timeout=20)
-        await asyncio.to_thread(up.push, {"device": name, "body": "hello"})
-        async with asyncio.timeout(DEADLINE):
-            message = await anext(device.messages())
-        assert message.body == b"hello"
+    trusting = ("--ca", str(proxy.authority))
+    with DeviceProcess(url, name, tmp_path / "device.log", *trusting) as device:
+        eventually(lambda: in_contact(up, name), f"{name} is in contact")
+        up.push({"device": name, "body": "hello"})
+        assert json.loads(device.line())["body"] == "hello"
+        assert device.terminate() == 0
+
+
+def in_contact(up: GatewayProcess, name: str) -> bool:
+    devices = up.get_json("/v1/devices")["devices"]
+    return any(device["name"] == name and device["in_contact"] for device in devices)
 
 
 async def test_a_stranger_s_device_needs_its_token(before: Before) -> None:
