@@ -46,8 +46,13 @@ class SdkDevice:
     """
 
     def __init__(self, job: HopDevice, meter: Meter) -> None:
+        # Without checksums, which the peers' protocols do not have either.
         self._device = Device(
-            f"tcp://127.0.0.1:{job.port}", app=APP, name=job.device, inbox=job.inbox
+            f"tcp://127.0.0.1:{job.port}",
+            app=APP,
+            name=job.device,
+            inbox=job.inbox,
+            checksums=False,
         )
         self._meter = meter
 

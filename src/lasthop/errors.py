@@ -27,6 +27,7 @@
     ├── SurrogateFailed          the app's surrogate failed repeatedly; its messages are refused
     ├── HopError                 the other end of a hop broke the protocol; its channel closes
     │   ├── MalformedFrame
+    │   ├── DamagedWrite           a link without TLS changed what was written to it
     │   ├── FrameTooLarge
     │   ├── UnsupportedFrame
     │   ├── CreditExceeded
@@ -318,6 +319,13 @@ class HopError(LasthopError):
 
 class MalformedFrame(HopError):
     code = "malformed_frame"
+    hop_code = 1
+
+
+class DamagedWrite(HopError):
+    """A link without TLS changed what was written to it."""
+
+    code = "damaged_write"
     hop_code = 1
 
 

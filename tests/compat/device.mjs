@@ -88,7 +88,7 @@ async function handle(message) {
 
 const verbs = {
   async start({ app, name, token, inbox, terms }) {
-    const options = { url: "ws://gateway/hop", app, name, token, terms, link: "wifi", heartbeat: 60 };
+    const options = { url: "wss://gateway/hop", app, name, token, terms, link: "wifi", heartbeat: 60 };
     const backoff = { random: () => 0.5 };
     device = await connect({ ...options, WebSocket: Socket, inbox: new WatchedInbox(inbox), backoff, now: () => now });
     device.onMessage(handle);

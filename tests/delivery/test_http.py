@@ -143,8 +143,8 @@ async def test_a_request_that_comes_again_takes_the_place_of_the_first() -> None
             "poll is a number of seconds, at most a day (poll='nan')\n",
         ),
         ("{place}/1?seen=1", b"\x05abc", 400, "a body ends inside a unit\n"),
-        ("{place}/1?seen=1", bytes(100_010), 413, "the body is too large (most=100009)\n"),
-        ("/hop", bytes(20_000), 413, "the body is too large (most=16393)\n"),
+        ("{place}/1?seen=1", bytes(100_015), 413, "the body is too large (most=100014)\n"),
+        ("/hop", bytes(20_000), 413, "the body is too large (most=16398)\n"),
         ("{place}/1?" + "&".join("abcdefghij"), b"", 400, "the query is not understood\n"),
     ],
 )

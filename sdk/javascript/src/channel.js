@@ -7,6 +7,7 @@ import { HopError, malformed } from "./errors.js";
 import { Heartbeat } from "./heartbeat.js";
 import { Meter } from "./meter.js";
 import { RoundTrip } from "./roundtrip.js";
+import { checkUnit, withChecksum } from "./wire/checksums.js";
 import { Decoder } from "./wire/decoder.js";
 import { Encoder } from "./wire/encoder.js";
 import { CloseCode, DEFAULT_CONTENT_TYPE, DEFAULT_MAX_FRAME, DEFAULT_WINDOW, Feature, close } from "./wire/frames.js";
@@ -54,13 +55,16 @@ export class Channel {
    * @param {Hello} hello
    * @param {Owner} owner
    * @param {() => number} now milliseconds since 1970
+   * @param {boolean} [offered] whether to offer checksums where there is no TLS
    */
-  constructor(WebSocket, url, hello, owner, now) {
+  constructor(WebSocket, url, hello, owner, now, offered = true) {
     const started = now();
     this._owner = owner;
     this._now = now;
     this._roundTrip = new RoundTrip(started);
-    this._hello = { ...hello, time: started, features: Feature.BUNDLE | Feature.TIME };
+    // TLS has better checksums of its own.
+    const checksums = offered && /^ws:/i.test(url) ? Feature.CHECKSUMS : 0;
+    this._hello = { ...hello, time: started, features: Feature.BUNDLE | Feature.TIME | checksums };
     this._decoder = new Decoder(hello.maxFrame ?? DEFAULT_MAX_FRAME);
     // Messages may follow the WELCOME at once, numbered from here if it resumes.
     this._decoder.begin(hello.received ?? 0, 0, 0);
@@ -146,9 +150,14 @@ export class Channel {
     this.close(error.closeCode, error.message);
   }
 
+  /** Whether both sides add checksums to what they write. */
+  get _checked() {
+    return Boolean(this._features & this._hello.features & Feature.CHECKSUMS);
+  }
+
   /** @param {Frame[]} frames */
   _write(frames) {
-    for (const unit of this._encoder.units(frames)) this._socket.send(unit);
+    for (const unit of this._encoder.units(frames)) this._socket.send(this._checked ? withChecksum(unit) : unit);
   }
 
   /** @param {unknown} data */
@@ -156,7 +165,8 @@ export class Channel {
     if (this._over || this._last) return;
     try {
       if (!(data instanceof ArrayBuffer)) throw malformed("the hop protocol speaks in binary messages");
-      this._proceed(this._decoder.decode(new Uint8Array(data)));
+      const unit = new Uint8Array(data);
+      this._proceed(this._decoder.decode(this._checked ? checkUnit(unit) : unit));
     } catch (error) {
       if (!(error instanceof HopError)) throw error;
       this.fail(error);

@@ -27,15 +27,17 @@ export class Contact {
    * @param {import("./channel.js").SocketClass} parts.WebSocket
    * @param {string} parts.url
    * @param {Place} parts.place
+   * @param {boolean} [parts.checksums]
    * @param {import("./retry.js").Backoff} parts.backoff
    * @param {() => number} parts.now
    * @param {() => void} parts.changed called when contact is made or lost
    */
-  constructor({ turns, WebSocket, url, place, backoff, now, changed }) {
+  constructor({ turns, WebSocket, url, place, checksums = true, backoff, now, changed }) {
     this._turns = turns;
     this._WebSocket = WebSocket;
     this._url = url;
     this.place = place;
+    this._checksums = checksums;
     this._backoff = backoff;
     this._now = now;
     this._changed = changed;
@@ -137,7 +139,7 @@ export class Contact {
       /** @type {Channel} */
       let channel;
       try {
-        channel = new Channel(this._WebSocket, this._url, hello, owner, this._now);
+        channel = new Channel(this._WebSocket, this._url, hello, owner, this._now, this._checksums);
       } catch (error) {
         reject(error); // The address is not that of a WebSocket.
         return;

@@ -32,6 +32,7 @@ import { Turns } from "./turns.js";
  * @property {string} [link] The kind of the device's link: wifi, mno ...
  * @property {string} [network] The name of the network: the operator, the SSID ...
  * @property {number} [heartbeat] Seconds of silence after which to check that the gateway is there.
+ * @property {boolean} [checksums] Whether to offer checksums on links without TLS; true by default.
  * @property {Partial<import("./session.js").Terms>} [terms] Limits that differ from the defaults.
  * @property {import("./channel.js").SocketClass} WebSocket
  * @property {{first?: number, longest?: number, random?: () => number}} [backoff] Waits
@@ -62,13 +63,14 @@ export class Device {
       },
       this._now,
     );
-    const { url, WebSocket, link, network, heartbeat } = options;
+    const { url, WebSocket, link, network, heartbeat, checksums } = options;
     /** @type {Contact} */
     this._contact = new Contact({
       turns: this._turns,
       WebSocket,
       url,
       place: { link, network, heartbeat },
+      checksums,
       backoff: new Backoff(options.backoff),
       now: this._now,
       changed: () => this._changed(),

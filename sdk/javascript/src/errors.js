@@ -53,6 +53,9 @@ export class MessageRefused extends LasthopError {
 export const malformed = (detail, fields) => new HopError("malformed_frame", 1, detail, fields);
 
 /** @param {string} detail @param {Record<string, unknown>} [fields] */
+export const damaged = (detail, fields) => new HopError("damaged_write", 1, detail, fields);
+
+/** @param {string} detail @param {Record<string, unknown>} [fields] */
 export const frameTooLarge = (detail, fields) => new HopError("frame_too_large", 2, detail, fields);
 
 /** @param {string} detail @param {Record<string, unknown>} [fields] */

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { Channel } from "../src/channel.js";
+import { checkUnit, withChecksum } from "../src/wire/checksums.js";
 import { Decoder } from "../src/wire/decoder.js";
 import { Encoder } from "../src/wire/encoder.js";
 import { VirtualTime } from "./time.js";
@@ -59,7 +60,7 @@ test("it says hello first, and speaks the hop protocol", (context) => {
   const { socket, greeting, heard } = dial(context);
   assert.deepEqual(socket.opened, { url: "ws://x/hop", protocol: "hop" });
   assert.equal(greeting.device, "d");
-  assert.equal(greeting.features, 3);
+  assert.equal(greeting.features, 3 + 32);
   assert.equal(heard.welcomes.length, 1);
 });
 
@@ -139,4 +140,22 @@ test("text is not what the hop protocol speaks", (context) => {
   const { socket, said } = dial(context);
   socket.onmessage({ data: "hello" });
   assert.deepEqual(said().map(({ type, code }) => [type, code]), [["close", 1]]);
+});
+
+test("with checksums nothing of a damaged unit is acted on, and the gateway is told", (context) => {
+  const { socket, heard, channel } = dial(context, { ...WELCOME, features: 35 });
+  const encoder = new Encoder();
+  const [unit] = encoder.units([message(0), message(1)]);
+  const whole = withChecksum(unit);
+  socket.onmessage({ data: whole.slice().buffer });
+  assert.equal(heard.frames.length, 2);
+  socket.units.length = 0;
+  channel.send([{ type: "ping" }]);
+  assert.deepEqual(new Decoder().decode(checkUnit(socket.units[0]))[0], { type: "ping" });
+  whole[3] ^= 1;
+  socket.onmessage({ data: whole.buffer });
+  assert.equal(heard.frames.length, 2);
+  assert.ok(channel.damaged);
+  const [last] = new Decoder().decode(checkUnit(socket.units.at(-1)));
+  assert.equal(last.reason, "a checksum does not fit: the link has changed what was written");
 });

@@ -6,6 +6,7 @@ import test from "node:test";
 
 import { HopError } from "../src/errors.js";
 import { Reader, Writer } from "../src/wire/bytes.js";
+import { checkUnit, withChecksum } from "../src/wire/checksums.js";
 import { Decoder } from "../src/wire/decoder.js";
 import { Encoder } from "../src/wire/encoder.js";
 import * as fields from "../src/wire/fields.js";
@@ -129,3 +130,27 @@ test("varint.json: every number has one form", () => {
     }
   }
 });
+
+const checksums = load("checksums.json");
+
+for (const { name, frame, bytes } of checksums.handshake) {
+  test(`checksums.json: ${name}`, () => {
+    const value = frameOf(frame);
+    assert.deepEqual(new Decoder().decode(unhex(bytes)), [value]);
+    assert.equal(hex(new Encoder().encode(value)), bytes);
+  });
+}
+
+for (const { name, content, bytes } of checksums.units) {
+  test(`checksums.json: ${name}`, () => {
+    assert.equal(hex(checkUnit(unhex(bytes))), content);
+    assert.equal(hex(withChecksum(unhex(content))), bytes);
+  });
+}
+
+for (const { name, handshake, unit } of checksums.damaged.filter(({ stream }) => stream === undefined)) {
+  test(`checksums.json: ${name} is damaged`, () => {
+    const read = () => (handshake === undefined ? checkUnit(unhex(unit)) : new Decoder().decode(unhex(handshake)));
+    assert.throws(read, (thrown) => thrown instanceof HopError && thrown.code === "damaged_write");
+  });
+}

@@ -21,6 +21,7 @@ from lasthop.delivery.channel import Switchboard
 from lasthop.delivery.listener import MAX_CONNECTIONS, Listener
 from lasthop.errors import (
     Conflict,
+    DamagedWrite,
     HopError,
     InvalidRequest,
     LasthopError,
@@ -31,10 +32,21 @@ from lasthop.errors import (
 from lasthop.transport.link import ChannelLink, Ends, Machine
 from lasthop.transport.locality import from_this_machine, joined, peer_of
 from lasthop.transport.stream import HIGH_WATER
+from lasthop.wire.hop import layout
+from lasthop.wire.hop.checksums import CHANGED
 from lasthop.wire.hop.frames import DEFAULT_MAX_FRAME, MAX_HANDSHAKE
 from lasthop.wire.hop.mapping import Mapping
 from lasthop.wire.requests.answering import Answering
-from lasthop.wire.requests.bodies import BODY, CONTENT_TYPE, HEAD, unpack
+from lasthop.wire.requests.bodies import (
+    BODY,
+    CONTENT_TYPE,
+    HEAD,
+    answer_label,
+    request_label,
+    unpack,
+    unpack_checked,
+    with_checksum,
+)
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Event: TypeAlias = MutableMapping[str, Any]
@@ -89,6 +101,20 @@ class RequestLink(ChannelLink):
         self._ends.alarms.hasten(self)
         return answer
 
+    def unpacked(self, body: bytes, number: int, seen: int) -> list[bytes]:
+        """Return the units of a request's body; raise HopError, after which the link is over where
+        the link changed what was written."""
+        try:
+            units, checked = unpack_checked(body, request_label(number, seen))
+            # A device that has not seen the WELCOME yet says nothing, or CLOSE.
+            spoken = any(unit[0] != layout.CLOSE for unit in units)
+            if self.checked and spoken and not checked:
+                raise DamagedWrite(CHANGED)
+        except DamagedWrite as error:
+            self.fail(error)
+            raise
+        return units
+
     def hung_up(self, number: int, answer: asyncio.Future[bytes]) -> None:
         """Note that the HTTP connection of a request broke before its answer."""
         if self._waiting.get(number) is answer:
@@ -133,7 +159,8 @@ class RequestLink(ChannelLink):
         for number, body in self._answering.answers(self._ends.clock.now()):
             waiting = self._waiting.pop(number, None)
             if waiting is not None and not waiting.done():
-                waiting.set_result(body)
+                sent = with_checksum(body, answer_label(number)) if self.checked else body
+                waiting.set_result(sent)
         unsent = self._answering.unsent
         full = unsent >= (HIGH_WATER // 4 if self._full else HIGH_WATER)
         if full is not self._full:
@@ -178,7 +205,8 @@ class HttpListener(Listener):
             else:
                 await self._continue(rest, scope, receive, send)
         except LasthopError as error:
-            self.errors[error.code] += 1
+            if not isinstance(error, DamagedWrite):  # That one is counted with the link's end.
+                self.errors[error.code] += 1
             status = 400 if isinstance(error, HopError) else error.http_status
             retry = error.retry_after if isinstance(error, Limited) else None
             await _answer(send, status, f"{error}\n".encode(), retry_after=retry)
@@ -216,7 +244,7 @@ class HttpListener(Listener):
         seen = _number(query, "seen")
         wait = min(_seconds(query, "wait"), self._hold)
         body = await _body(scope, receive, most=max(BODY, self._max_frame) + HEAD)
-        units = unpack(body)
+        units = link.unpacked(body, place, seen)
         answer = link.ask(place, units, seen=seen, wait=wait)
         await _held(receive, send, link, place, answer, status=200)
 

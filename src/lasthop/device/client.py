@@ -88,6 +88,7 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
         random: Callable[[], float] = randomness.random,
         backoff: Backoff | None = None,
         learn_heartbeat: bool = True,
+        checksums: bool = True,
         pause: Pause = pause,
     ) -> None:
         """Prepare a device without connecting; `open` or `async with` starts it.
@@ -101,6 +102,7 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
         - `link`, `network`: how the device is connected (`wifi`, `mno`; the operator or the SSID).
         - `terms`: the device's limits; `app`, `name` and `token` replace those in it.
         - `learn_heartbeat`: find out, on extra connections, how seldom the device may ping.
+        - `checksums`: offer checksums on links without TLS.
         - `clock`, `random`, `backoff`, `pause`: replaceable for tests.
 
         Raises InvalidRequest if the URL is invalid, or not encrypted although `enc` is given.
@@ -117,6 +119,7 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
         self._clock = clock or DeviceClock()
         self._backoff = backoff or Backoff(random=random)
         self._learns = learn_heartbeat
+        self._checksums = checksums
         self._pause = pause
         self._thread: ThreadPoolExecutor | None = None
         self._ready: deque[Message] = deque()
@@ -180,6 +183,7 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
             link=self._link,
             network=self._network,
             heartbeats=heartbeats,
+            checksums=self._checksums,
         )
         self._handles.on_link_spent = self._contact.spent
         if self._runner.session.preferences.preferences != NO_PREFERENCES:

@@ -55,6 +55,7 @@ class Contact:
         link: str | None,
         network: str | None,
         heartbeats: Heartbeats,
+        checksums: bool,
     ) -> None:
         self._heartbeats = heartbeats
         self.link_label = link
@@ -65,7 +66,7 @@ class Contact:
         self.address = address
         self._tls = tls
         self._backoff = backoff
-        self._ends = Ends(self, clock)
+        self._ends = Ends(self, clock, checksums=checksums)
         self._hello: Hello | None = None
         self._link: ChannelLink | None = None
         """The link that is being dialled, or the first of the open ones."""

@@ -47,7 +47,7 @@ class Joining:
         self._speaker = speaker
         self._way: GatewayWay
         self._ways: dict[ChannelLink, GatewayWay]
-        self._ends = Ends(self, ends.clock, ends.alarms)
+        self._ends = Ends(self, ends.clock, ends.alarms, checksums=ends.checksums)
         self._answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
 
     async def dial(

@@ -52,7 +52,7 @@ class ProbeChannel:
 
     def __init__(self, hello: Hello, ends: Ends) -> None:
         self._hello = hello
-        self._ends = Ends(self, ends.clock, ends.alarms)
+        self._ends = Ends(self, ends.clock, ends.alarms, checksums=ends.checksums)
         self._silence = Silence()
         self._granted: asyncio.Future[Micros] = asyncio.get_running_loop().create_future()
         self._gone = asyncio.Event()

@@ -21,6 +21,7 @@ from lasthop.runtime.safe_headers import SafeHeaders, hsts_value
 from lasthop.runtime.settings import Settings
 from lasthop.runtime.tls import Certificates
 from lasthop.runtime.upgraded import UpgradedProtocol
+from lasthop.wire.hop.checksums import SIZE as CHECKSUM_SIZE
 
 KEEP_ALIVE = 75
 """Seconds that an idle connection stays open: longer than the usual 60 of proxies, so that the
@@ -47,7 +48,7 @@ class WebServer:
             SafeHeaders(app, hsts=hsts),
             http="httptools",
             ws=UpgradedProtocol,
-            ws_max_size=settings.limits.core(settings.ota).max_frame,
+            ws_max_size=settings.limits.core(settings.ota).max_frame + CHECKSUM_SIZE,
             ws_ping_interval=None,  # The hop protocol has a heartbeat of its own.
             ws_per_message_deflate=False,
             lifespan="off",

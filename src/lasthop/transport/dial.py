@@ -16,9 +16,10 @@ from lasthop.transport.beep import BeepConnection
 from lasthop.transport.keepalive import HttpServer
 from lasthop.transport.link import ChannelLink, Ends
 from lasthop.transport.requests import RequestsLink
-from lasthop.transport.schemes import SCHEMES
+from lasthop.transport.schemes import SCHEMES, Form
 from lasthop.transport.stream import StreamLink
 from lasthop.transport.websocket import SUBPROTOCOL, WebSocketLink
+from lasthop.wire.hop.checksums import SIZE as CHECKSUM_SIZE
 from lasthop.wire.hop.frames import Hello
 from lasthop.wire.hop.handshake import Dialing
 from lasthop.wire.hop.mapping import Mapping
@@ -42,13 +43,24 @@ async def dial(
     return link
 
 
+def offers_checksums(address: GatewayAddress) -> bool:
+    """Whether to offer checksums: not where TLS has better ones, nor where nothing leaves the
+    machine's memory."""
+    return not address.secure and SCHEMES[address.scheme].form is not Form.FILE
+
+
 async def dial_stream(
     address: GatewayAddress, hello: Hello, ends: Ends, tls: ssl.SSLContext | None
 ) -> ChannelLink:
     """Return a link over TCP, TLS or a Unix socket."""
 
     def make() -> StreamLink:
-        machine = Dialing(hello, mapping=Mapping.STREAM, now=ends.clock.now())
+        machine = Dialing(
+            hello,
+            mapping=Mapping.STREAM,
+            now=ends.clock.now(),
+            checksums=ends.checksums and offers_checksums(address),
+        )
         return StreamLink(ends, machine)
 
     loop = asyncio.get_running_loop()
@@ -64,7 +76,12 @@ async def dial_seqpacket(
 ) -> ChannelLink:
     """Return a link over a socket that keeps boundaries; such sockets are not encrypted."""
     connected = await seqpacket.connect(address)
-    machine = Dialing(hello, mapping=Mapping.DATAGRAM, now=ends.clock.now())
+    machine = Dialing(
+        hello,
+        mapping=Mapping.DATAGRAM,
+        now=ends.clock.now(),
+        checksums=ends.checksums and offers_checksums(address),
+    )
     link = seqpacket.SeqpacketLink(ends, machine, connected)
     link.start()
     return link
@@ -76,10 +93,17 @@ async def dial_beep(
     """Return a link over a channel of a BEEP session."""
 
     def machine() -> Dialing:
-        return Dialing(hello, mapping=Mapping.DATAGRAM, now=ends.clock.now())
+        return Dialing(
+            hello,
+            mapping=Mapping.DATAGRAM,
+            now=ends.clock.now(),
+            checksums=ends.checksums and offers_checksums(address),
+        )
 
     transport, connection = await asyncio.get_running_loop().create_connection(
-        lambda: BeepConnection(ends, machine, initiator=True, max_unit=hello.max_frame),
+        lambda: BeepConnection(
+            ends, machine, initiator=True, max_unit=hello.max_frame + CHECKSUM_SIZE
+        ),
         address.host,
         address.port,
         ssl=tls,
@@ -98,7 +122,12 @@ async def dial_http(
     server = HttpServer(
         address.host, address.port, tls=tls, limit=max(BODY, hello.max_frame) + HEAD
     )
-    machine = Dialing(hello, mapping=Mapping.UNORDERED, now=ends.clock.now())
+    machine = Dialing(
+        hello,
+        mapping=Mapping.UNORDERED,
+        now=ends.clock.now(),
+        checksums=ends.checksums and offers_checksums(address),
+    )
     link = RequestsLink(ends, machine, server, every=address.every)
     try:
         await link.open(address.path)
@@ -116,7 +145,7 @@ async def dial_websocket(
         socket = await connect(
             address.url,
             ssl=tls,
-            max_size=hello.max_frame,
+            max_size=hello.max_frame + CHECKSUM_SIZE,
             compression=None,
             ping_interval=None,
             open_timeout=None,
@@ -125,7 +154,12 @@ async def dial_websocket(
         )
     except (WebSocketException, EOFError) as error:
         raise ConnectionError(f"there is no WebSocket at this address: {error}") from error
-    machine = Dialing(hello, mapping=Mapping.DATAGRAM, now=ends.clock.now())
+    machine = Dialing(
+        hello,
+        mapping=Mapping.DATAGRAM,
+        now=ends.clock.now(),
+        checksums=ends.checksums and offers_checksums(address),
+    )
     link = WebSocketLink(
         ends, machine, send=_sender(socket), hang_up=socket.close, cut=socket.transport.abort
     )

@@ -15,7 +15,7 @@ from lasthop.clock import SECOND, Clock, Micros
 from lasthop.errors import HopError, LasthopError
 from lasthop.transport.alarms import Alarms
 from lasthop.wire.hop.connection import Open
-from lasthop.wire.hop.frames import Close, CloseCode, Frame, Welcome
+from lasthop.wire.hop.frames import Close, CloseCode, Feature, Frame, Welcome
 from lasthop.wire.hop.handshake import Dialing, Opened, Waiting
 
 Machine: TypeAlias = Waiting | Dialing | Open
@@ -56,9 +56,18 @@ class Owner(Protocol):
 class Ends:
     """What all links of one listener or device share: their owner, clock and alarms."""
 
-    __slots__ = ("alarms", "clock", "owner")
+    __slots__ = ("alarms", "checksums", "clock", "owner")
 
-    def __init__(self, owner: Owner, clock: Clock, alarms: Alarms | None = None) -> None:
+    def __init__(
+        self,
+        owner: Owner,
+        clock: Clock,
+        alarms: Alarms | None = None,
+        *,
+        checksums: bool = True,
+    ) -> None:
+        self.checksums = checksums
+        """Whether to offer checksums where a link has no TLS, on the device's side."""
         self.owner = owner
         self.clock = clock
         self.alarms = alarms or Alarms(clock)
@@ -124,6 +133,12 @@ class ChannelLink:
         if self.machine.closed is None:
             self.machine.error = error
             self.close(CloseCode(error.hop_code), str(error))
+
+    @property
+    def checked(self) -> bool:
+        """Whether both sides add checksums to what they write."""
+        machine = self.machine
+        return type(machine) is Open and bool(machine.features & Feature.CHECKSUMS)
 
     def report_drained(self) -> None:
         """Call the owner's `drained` when the frames so far have left the unsent buffer, but never

@@ -7,14 +7,22 @@ import asyncio
 from urllib.parse import urljoin, urlsplit
 
 from lasthop.clock import SECOND, Micros
-from lasthop.errors import HopError
+from lasthop.errors import DamagedWrite, HopError
 from lasthop.transport.http import HttpAnswer, HttpFailure
 from lasthop.transport.keepalive import HttpServer
 from lasthop.transport.link import ChannelLink, Ends, Machine
 from lasthop.transport.stream import HIGH_WATER
+from lasthop.wire.hop.checksums import CHANGED, TRAILER
 from lasthop.wire.hop.connection import Open
 from lasthop.wire.requests.asking import HeldRequests, Polling, RequestClient, RequestToMake
-from lasthop.wire.requests.bodies import CONTENT_TYPE, UnitsToSend, unpack
+from lasthop.wire.requests.bodies import (
+    CONTENT_TYPE,
+    UnitsToSend,
+    answer_label,
+    request_label,
+    unpack_checked,
+    with_checksum,
+)
 
 SLACK = 15.0
 """Seconds that an answer may take beyond the time for which the gateway may hold the request."""
@@ -132,7 +140,7 @@ class RequestsLink(ChannelLink):
         problem, pause = "", 0
         try:
             async with asyncio.timeout(wait + SLACK):
-                answer = await self._server.post(target, CONTENT_TYPE, ask.body)
+                answer = await self._server.post(target, CONTENT_TYPE, self._body(ask))
             if answer.status == 200:
                 self._answered(ask.number, answer.body)
                 return
@@ -163,13 +171,22 @@ class RequestsLink(ChannelLink):
         self._pump()
 
     def _answered(self, number: int, body: bytes) -> None:
-        if self._asking.answered(number, self._ends.clock.now(), brought=bool(body)):
+        brought = len(body) > (TRAILER if self.checked else 0)
+        if self._asking.answered(number, self._ends.clock.now(), brought=brought):
             self._take(body, number)
         self._pump()
 
+    def _body(self, ask: RequestToMake) -> bytes:
+        if not self.checked:
+            return ask.body
+        # Only now, because `seen` may be another one when the request is repeated.
+        return with_checksum(ask.body, request_label(ask.number, ask.seen))
+
     def _take(self, body: bytes, number: int) -> None:
         try:
-            units = unpack(body)
+            units, checked = unpack_checked(body, answer_label(number))
+            if units and self.checked and not checked:
+                raise DamagedWrite(CHANGED)
         except HopError as error:
             self.fail(error)
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from lasthop.transport import dial
 from tests.transport.certificates import Authority
 
 
@@ -11,3 +12,10 @@ from tests.transport.certificates import Authority
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     """Signs the gateway's certificate."""
     return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture
+def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let devices offer no checksums, as older ones do: what damage does to frames is then seen by
+    whoever decodes them."""
+    monkeypatch.setattr(dial, "offers_checksums", lambda address: False)

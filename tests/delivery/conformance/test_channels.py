@@ -30,7 +30,7 @@ from tests.delivery.conformance.kinds import (
 )
 from tests.transport.certificates import Authority
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("unchecked")]
 
 MANY = 300
 

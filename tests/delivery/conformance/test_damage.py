@@ -22,7 +22,7 @@ from tests.delivery.conformance.test_garbage import identity
 from tests.delivery.conformance.test_sessions import in_contact
 from tests.transport.certificates import Authority
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("unchecked")]
 
 ONE_IN = 25
 """Frames of which one is damaged, on average."""

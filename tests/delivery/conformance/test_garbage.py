@@ -26,7 +26,7 @@ from tests.delivery.conformance.kinds import KINDS, STREAMED
 from tests.delivery.conformance.test_sessions import in_contact
 from tests.transport.certificates import Authority
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("unchecked")]
 
 GARBAGE = {
     "unknown": b"\x70nobody knows this frame",

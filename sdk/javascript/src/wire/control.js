@@ -2,8 +2,9 @@
 
 import { malformed, unsupported } from "../errors.js";
 import { Reader, Writer, decodeText, utf8 } from "./bytes.js";
+import { checkSeal, insistOnSeal, sealed } from "./checksums.js";
 import * as fields from "./fields.js";
-import { MAX_RANGES, VERSION, ack } from "./frames.js";
+import { Feature, MAX_RANGES, VERSION, ack } from "./frames.js";
 import * as layout from "./layout.js";
 
 /**
@@ -37,7 +38,9 @@ function hello(payload) {
   if (!(lowest <= VERSION && VERSION <= highest)) {
     throw unsupported("no common version", { lowest, highest });
   }
+  const checked = checkSeal(payload);
   const found = fields.HELLO.read(payload.subarray(2));
+  insistOnSeal(Boolean((found.features ?? 0) & Feature.CHECKSUMS), checked);
   if (found.app === undefined || found.device === undefined) {
     throw malformed("a HELLO does not say which app and device it is from");
   }
@@ -56,7 +59,9 @@ function welcome(payload) {
   if (!payload.length) throw malformed("a WELCOME has no version");
   const [version] = payload;
   if (version !== VERSION) throw unsupported("no common version", { version });
+  const checked = checkSeal(payload);
   const found = fields.WELCOME.read(payload.subarray(1));
+  insistOnSeal(Boolean((found.features ?? 0) & Feature.CHECKSUMS), checked);
   if (found.incarnation === undefined || found.epoch === undefined) {
     throw malformed("a WELCOME does not say which incarnation and epoch hold");
   }
@@ -169,12 +174,18 @@ export function writeControl(frame) {
       out.byte(layout.CLOSE).varint(frame.code).varint(frame.retryAfterMs);
       return out.put(utf8(frame.reason)).take();
     case "hello":
-      out.byte(layout.HELLO).byte(frame.lowest ?? VERSION).byte(frame.highest ?? VERSION);
-      return out.put(fields.HELLO.write(frame)).take();
+      out.byte(frame.lowest ?? VERSION).byte(frame.highest ?? VERSION);
+      return handshake(layout.HELLO, out.put(fields.HELLO.write(frame)).take(), frame.features);
     case "welcome":
-      out.byte(layout.WELCOME).byte(frame.version ?? VERSION);
-      return out.put(fields.WELCOME.write(frame)).take();
+      out.byte(frame.version ?? VERSION);
+      return handshake(layout.WELCOME, out.put(fields.WELCOME.write(frame)).take(), frame.features);
     default:
       throw new TypeError(`this is not a control frame: ${frame.type}`);
   }
+}
+
+/** @param {number} kind @param {Uint8Array} payload @param {number} [features] */
+function handshake(kind, payload, features = 0) {
+  const content = features & Feature.CHECKSUMS ? sealed(payload) : payload;
+  return new Writer().byte(kind).put(content).take();
 }

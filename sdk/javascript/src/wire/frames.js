@@ -15,7 +15,7 @@ export const MAX_TOPIC = 512;
 /** @type {Readonly<Credit>} The window of a peer that names none. */
 export const DEFAULT_WINDOW = Object.freeze({ messages: 64, bytes: 2 ** 20 });
 
-export const Feature = Object.freeze({ BUNDLE: 1, TIME: 2 });
+export const Feature = Object.freeze({ BUNDLE: 1, TIME: 2, CHECKSUMS: 32 });
 
 export const Operation = Object.freeze({
   DATA: 0,

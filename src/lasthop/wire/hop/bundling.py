@@ -8,7 +8,8 @@ that is encoded can no longer expire.
 
 from __future__ import annotations
 
-from lasthop.wire.hop import layout
+from lasthop.wire.hop import checksums, layout
+from lasthop.wire.hop.checksums import checksum
 from lasthop.wire.hop.encoder import Encoder
 from lasthop.wire.hop.frames import Frame
 from lasthop.wire.hop.mapping import Mapping
@@ -22,11 +23,17 @@ one."""
 class StreamUnits:
     """The frames to be written next on a stream, one behind the other."""
 
-    __slots__ = ("_encoder", "_out")
+    __slots__ = ("_checked_from", "_encoder", "_out")
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
         self._out: bytearray | None = None
+        self._checked_from: int | None = None
+        """Where the bytes begin that the next checksum is of; None: there are no checksums."""
+
+    def add_checksums(self) -> None:
+        """Follow everything from here on by checksums."""
+        self._checked_from = self.pending
 
     @property
     def pending(self) -> int:
@@ -38,25 +45,45 @@ class StreamUnits:
         if self._out is None:
             self._out = bytearray()
         self._encoder.encode(frame, self._out)
+        start = self._checked_from
+        if start is not None and len(self._out) - start > checksums.MOST_HELD:
+            self._checked_from = self._add_checksum(self._out, start)
 
     def take(self) -> list[bytes]:
         """Return the bytes to write and forget them."""
         out, self._out = self._out, None
-        return [bytes(out)] if out else []
+        if not out:
+            return []
+        if self._checked_from is not None:
+            self._add_checksum(out, self._checked_from)
+            self._checked_from = 0
+        return [bytes(out)]
+
+    def _add_checksum(self, out: bytearray, start: int) -> int:
+        """Add the checksum of what follows `start`, if anything does; return the new end."""
+        if len(out) > start:
+            out += bytes((checksums.MARK,)) + checksum(out[start:] if start else out)
+        return len(out)
 
 
 class DatagramUnits:
     """The frames to be sent next as datagrams: bundles of at most `max_frame` bytes, or one frame
     each."""
 
-    __slots__ = ("_bundled", "_done", "_encoder", "_frames", "_out")
+    __slots__ = ("_bundled", "_checked", "_done", "_encoder", "_frames", "_out")
 
     def __init__(self, encoder: Encoder, *, bundled: bool) -> None:
         self._encoder = encoder
         self._bundled = bundled
+        self._checked = False
         self._out: bytearray | None = None
         self._frames = 0
         self._done: list[bytes] | None = None
+
+    def add_checksums(self) -> None:
+        """End every unit from here on with its checksum."""
+        self._finish()
+        self._checked = True
 
     @property
     def pending(self) -> int:
@@ -96,7 +123,7 @@ class DatagramUnits:
         self._frames = 0
         if self._done is None:
             self._done = []
-        self._done.append(unit)
+        self._done.append(unit + checksum(unit) if self._checked else unit)
 
 
 def units(encoder: Encoder, mapping: Mapping, *, bundled: bool) -> StreamUnits | DatagramUnits:

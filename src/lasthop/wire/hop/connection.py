@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lasthop.clock import Micros
-from lasthop.errors import HopError, MalformedFrame
+from lasthop.errors import DamagedWrite, HopError, MalformedFrame
 from lasthop.wire.hop.bundling import FLUSH_SIZE, DatagramUnits, StreamUnits
+from lasthop.wire.hop.checksums import SIZE as CHECKSUM_SIZE, STALLED, CheckedStream, CheckedUnits
 from lasthop.wire.hop.credit import Meter
 from lasthop.wire.hop.decoder import Decoder
 from lasthop.wire.hop.frames import (
@@ -33,6 +34,7 @@ from lasthop.wire.hop.frames import (
     Wanted,
 )
 from lasthop.wire.hop.heartbeat import UNHEARD, Beat, Heartbeat
+from lasthop.wire.hop.mapping import Mapping
 from lasthop.wire.hop.roundtrip import RoundTrip
 
 _FOR_THE_SESSION = (Ack, Piece, Taken, Skip, Dropped, Ending, Wanted)
@@ -46,9 +48,11 @@ class Open:
     """
 
     __slots__ = (
+        "_checks",
         "_credit_from",
         "_decoder",
         "_meter",
+        "_stalled_at",
         "_units",
         "closed",
         "error",
@@ -75,6 +79,10 @@ class Open:
         self.heartbeat = heartbeat
         self.roundtrip = roundtrip
         self.features = features
+        self._checks: CheckedStream | CheckedUnits | None = None
+        """Takes the checksums from what arrives, if there are any."""
+        self._stalled_at: Micros | None = None
+        """When a write that has begun to arrive has been without its rest for too long."""
         self._credit_from = 0
         self.peer_window = peer_window
         """The peer's window: how much may be unacknowledged on its side; `credit.admits` applies
@@ -86,13 +94,18 @@ class Open:
 
     @property
     def max_unit(self) -> int:
-        """The most bytes of a unit that the peer may send."""
-        return self._decoder.max_frame
+        """The most bytes of a unit that the peer may send, its checksum included."""
+        return self._decoder.max_frame + CHECKSUM_SIZE
 
     @property
     def full(self) -> bool:
         """Whether to write before adding frames: a frame that is encoded can no longer expire."""
         return self._units.pending >= FLUSH_SIZE
+
+    def add_checksums(self, mapping: Mapping) -> None:
+        """Check what arrives from here on by its checksums, and add them to what is sent."""
+        self._checks = CheckedStream() if mapping.streamed else CheckedUnits()
+        self._units.add_checksums()
 
     def receive(self, data: bytes | bytearray | memoryview, now: Micros) -> list[Frame]:
         """Take in bytes; return the frames for the session: messages, acknowledgements, credit,
@@ -102,7 +115,14 @@ class Open:
         """
         if self.closed is not None:
             return []
+        checks = self._checks
         try:
+            if checks is not None:
+                data = checks.feed(data, max_frame=self._decoder.max_frame)
+                self._stalled_at = now + STALLED if checks.partial else None
+                if not data:
+                    self.heartbeat.on_received(now)
+                    return []
             frames = self._decoder.decode(data)
         except HopError as error:
             self.fail(error, now)
@@ -200,11 +220,17 @@ class Open:
 
     def next_timeout(self) -> Micros | None:
         """Return when to call `timeout`, unless something arrives or is sent before."""
-        return None if self.closed is not None else self.heartbeat.next_due()
+        if self.closed is not None:
+            return None
+        due = self.heartbeat.next_due()
+        return due if self._stalled_at is None else min(due, self._stalled_at)
 
     def timeout(self, now: Micros) -> None:
         """Send a PING, or close the channel because the peer has been silent for too long."""
         if self.closed is not None:
+            return
+        if self._stalled_at is not None and now >= self._stalled_at:
+            self.fail(DamagedWrite("the rest of what was written did not come"), now)
             return
         beat = self.heartbeat.check(now)
         if beat is Beat.PING:

@@ -4,9 +4,10 @@ payloads are those of the table in docs/hop-protocol.md, "Frames and mappings"."
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-from lasthop.errors import MalformedFrame, UnsupportedFrame
-from lasthop.wire.hop import fields, layout
+from lasthop.errors import DamagedWrite, MalformedFrame, UnsupportedFrame
+from lasthop.wire.hop import checksums, fields, layout
 from lasthop.wire.hop.frames import (
     MAX_RANGES,
     VERSION,
@@ -17,6 +18,7 @@ from lasthop.wire.hop.frames import (
     Dropped,
     Ending,
     EndStatus,
+    Feature,
     Frame,
     Hello,
     Piece,
@@ -69,7 +71,9 @@ def _hello(payload: bytes) -> Hello:
     if not lowest <= VERSION <= highest:
         # The fields may follow the rules of another version, so they are not read.
         raise UnsupportedFrame("no common version", lowest=lowest, highest=highest)
+    checked = checksums.check_seal(payload)
     found = fields.HELLO.read(payload[2:])
+    _insist_on_seal(found, checked)
     if "app" not in found or "device" not in found:
         raise MalformedFrame("a HELLO does not say which app and device it is from")
     named = "incarnation" in found
@@ -89,10 +93,18 @@ def _welcome(payload: bytes) -> Welcome:
         raise MalformedFrame("a WELCOME has no version")
     if payload[0] != VERSION:
         raise UnsupportedFrame("no common version", version=payload[0])
+    checked = checksums.check_seal(payload)
     found = fields.WELCOME.read(payload[1:])
+    _insist_on_seal(found, checked)
     if "incarnation" not in found or "epoch" not in found:
         raise MalformedFrame("a WELCOME does not say which incarnation and epoch hold")
     return Welcome(**found, version=payload[0])
+
+
+def _insist_on_seal(found: dict[str, Any], checked: bool) -> None:
+    # Whoever has the feature adds the checksum: if there is none, its tag was damaged.
+    if found.get("features", 0) & Feature.CHECKSUMS and not checked:
+        raise DamagedWrite(checksums.CHANGED)
 
 
 def _close(payload: bytes) -> Close:

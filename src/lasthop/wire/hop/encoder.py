@@ -10,6 +10,7 @@ from __future__ import annotations
 from lasthop.errors import TooLarge
 from lasthop.message import DEFAULT_CONTENT_TYPE, MAX_KEY
 from lasthop.wire.hop import fields, layout
+from lasthop.wire.hop.checksums import sealed
 from lasthop.wire.hop.frames import (
     DEFAULT_MAX_FRAME,
     MAX_TOPIC,
@@ -18,6 +19,7 @@ from lasthop.wire.hop.frames import (
     Credit,
     Dropped,
     Ending,
+    Feature,
     Frame,
     Headers,
     Hello,
@@ -221,8 +223,14 @@ def _control(frame: Frame) -> bytes:
             return head + reason.encode()
         case Hello():
             versions = bytes((layout.HELLO, frame.lowest, frame.highest))
-            return versions + fields.HELLO.write(frame)
+            return _handshake(versions, fields.HELLO.write(frame), frame.features)
         case Welcome():
-            return bytes((layout.WELCOME, frame.version)) + fields.WELCOME.write(frame)
+            version = bytes((layout.WELCOME, frame.version))
+            return _handshake(version, fields.WELCOME.write(frame), frame.features)
         case _:
             raise TypeError(f"not a control frame: {type(frame).__name__}")
+
+
+def _handshake(head: bytes, content: bytes, features: int) -> bytes:
+    whole = head + content
+    return whole[:1] + sealed(whole[1:]) if features & Feature.CHECKSUMS else whole

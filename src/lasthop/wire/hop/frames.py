@@ -104,11 +104,14 @@ class Feature(IntFlag):
     FEEDS = 4
     GROUPS = 8
     STREAMS = 16
+    CHECKSUMS = 32
 
 
 ALL_FEATURES: Final = (
     Feature.BUNDLE | Feature.TIME | Feature.FEEDS | Feature.GROUPS | Feature.STREAMS
 )
+"""What a device understands over any link; it offers `CHECKSUMS` beside them where there is no
+TLS."""
 
 
 class Credit(msgspec.Struct, frozen=True, gc=False):

@@ -15,6 +15,7 @@ from lasthop.clock import SECOND, Micros
 from lasthop.errors import HopError, MalformedFrame
 from lasthop.wire.hop.accept import preferred
 from lasthop.wire.hop.bundling import units
+from lasthop.wire.hop.checksums import SIZE as CHECKSUM_SIZE
 from lasthop.wire.hop.connection import Open
 from lasthop.wire.hop.credit import Meter
 from lasthop.wire.hop.decoder import Decoder
@@ -33,6 +34,7 @@ from lasthop.wire.hop.frames import (
 from lasthop.wire.hop.heartbeat import DEFAULT_INTERVAL, Listening, Pinging
 from lasthop.wire.hop.mapping import Mapping
 from lasthop.wire.hop.roundtrip import RoundTrip
+from lasthop.wire.varint import MAX_BYTES, read_varint
 
 WAIT_FOR_HELLO = 10 * SECOND
 """How long an unknown peer may hold a socket of the gateway; a HELLO is one packet."""
@@ -67,8 +69,8 @@ class _Handshake:
 
     @property
     def max_unit(self) -> int:
-        """The most bytes of a unit that the peer may send."""
-        return self._decoder.max_frame
+        """The most bytes of a unit that the peer may send, its checksum included."""
+        return self._decoder.max_frame + CHECKSUM_SIZE
 
     def data_to_send(self) -> list[bytes]:
         """Return the units to write now; each is returned once."""
@@ -101,13 +103,19 @@ class _Handshake:
 class Dialing(_Handshake):
     """The device's handshake: its HELLO is sent, and WELCOME is awaited."""
 
-    __slots__ = ("_hello", "_roundtrip")
+    __slots__ = ("_early", "_hello", "_roundtrip")
 
-    def __init__(self, hello: Hello, *, mapping: Mapping, now: Micros) -> None:
+    def __init__(
+        self, hello: Hello, *, mapping: Mapping, now: Micros, checksums: bool = False
+    ) -> None:
+        """Start at `now`; with `checksums` they are offered, because the link has no TLS."""
         super().__init__(mapping, now + WAIT_FOR_WELCOME, max_frame=hello.max_frame)
+        self._early = b"" if checksums and mapping.streamed else None
         self._roundtrip = RoundTrip(now)
         self._hello = msgspec.structs.replace(
-            hello, time=self._roundtrip.own_time(now), features=ALL_FEATURES
+            hello,
+            time=self._roundtrip.own_time(now),
+            features=ALL_FEATURES | (Feature.CHECKSUMS if checksums else 0),
         )
         self._units.add(self._hello)
         # Messages may follow the WELCOME at once, numbered from here if the WELCOME resumes.
@@ -123,8 +131,12 @@ class Dialing(_Handshake):
         `closed`."""
         if self.closed is not None:
             return None
+        rest = b""
         try:
-            frames = self._decoder.decode(data)
+            if self._early is None:
+                frames = self._decoder.decode(data)
+            else:
+                frames, rest = self._first(data)
             if not frames:
                 return None
             first = frames.pop(0)
@@ -136,9 +148,25 @@ class Dialing(_Handshake):
         except HopError as error:
             self._fail(error)
             return None
-        return self._open(first, frames, now)
+        return self._open(first, frames, rest, now)
 
-    def _open(self, welcome: Welcome, frames: list[Frame], now: Micros) -> Opened:
+    def _first(self, data: bytes | bytearray | memoryview) -> tuple[list[Frame], bytes]:
+        """Return the first frame of a stream, none while it is not complete, and what follows it:
+        only the first frame tells whether the rest has checksums."""
+        early = self._early + bytes(data) if self._early is not None else bytes(data)
+        while len(early) >= MAX_BYTES or (early and min(early) < 0x80):
+            length, start = read_varint(early, 0)
+            end = start + length
+            if end > len(early) and length <= self._decoder.max_frame:
+                break
+            frames = self._decoder.decode(early[:end])
+            early = early[end:]
+            if frames:
+                return frames, early
+        self._early = early
+        return [], b""
+
+    def _open(self, welcome: Welcome, frames: list[Frame], rest: bytes, now: Micros) -> Opened:
         hello = self._hello
         received, delivered = (hello.received, hello.delivered) if welcome.resumed else (0, 0)
         self._encoder.begin(next_seq=welcome.received, received=received, delivered=delivered)
@@ -159,7 +187,12 @@ class Dialing(_Handshake):
             features=welcome.features,
             peer_window=welcome.window or DEFAULT_WINDOW,
         )
-        return Opened(connection, welcome, connection.proceed(frames, now))
+        if self._mapping.ordered and welcome.features & self._hello.features & Feature.CHECKSUMS:
+            connection.add_checksums(self._mapping)
+        frames = connection.proceed(frames, now)
+        if rest:
+            frames += connection.receive(rest, now)
+        return Opened(connection, welcome, frames)
 
 
 class Waiting(_Handshake):
@@ -205,7 +238,7 @@ class Waiting(_Handshake):
         hello = self._hello
         if hello is None:
             raise ValueError("there is no HELLO to answer")
-        features = ALL_FEATURES & hello.features
+        features = (ALL_FEATURES | Feature.CHECKSUMS) & hello.features
         welcome = msgspec.structs.replace(
             welcome,
             features=int(features),
@@ -231,6 +264,8 @@ class Waiting(_Handshake):
         # The device may have closed the channel meanwhile: then nothing is sent.
         connection.closed = self.closed
         connection.send((welcome,), now)
+        if self._mapping.ordered and features & Feature.CHECKSUMS:
+            connection.add_checksums(self._mapping)
         self._roundtrip.ask()
         # Set only now: WELCOME itself has the limit of the handshake.
         self._encoder.max_frame = hello.max_frame

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import NamedTuple
 
-from lasthop.errors import MalformedFrame
+from lasthop.errors import DamagedWrite, MalformedFrame
+from lasthop.wire.hop.checksums import CHANGED, MARK, TRAILER, checksum
 from lasthop.wire.varint import MAX_BYTES, encode_varint, read_varint
 
 CONTENT_TYPE = "application/vnd.lasthop.hop"
@@ -13,8 +15,8 @@ BODY = 64 * 1024
 """The most bytes of units in one body; a longer unit is alone in its body. Enough to fill a link
 for a moment, and little enough to be sent again."""
 
-HEAD = MAX_BYTES
-"""Bytes by which a body may be longer than the one unit in it."""
+HEAD = MAX_BYTES + TRAILER
+"""Bytes by which a body may be longer than the one unit in it: its length, and a checksum."""
 
 
 class UnitsToSend:
@@ -46,14 +48,49 @@ class UnitsToSend:
         return bytes(body)
 
 
+class Unpacked(NamedTuple):
+    """The content of a body."""
+
+    units: list[bytes]
+    checked: bool
+    """Whether the body had a checksum, which fits."""
+
+
+def request_label(number: int, seen: int) -> bytes:
+    """Return what the checksum of a request covers beside its body: a damaged number or count would
+    make the gateway forget an answer that the device never saw."""
+    return f"{number}?seen={seen}".encode()
+
+
+def answer_label(number: int) -> bytes:
+    """Return what the checksum of an answer covers beside its body."""
+    return str(number).encode()
+
+
+def with_checksum(body: bytes, label: bytes) -> bytes:
+    """Return a body with its checksum, which covers the `label` too."""
+    return body + bytes((MARK,)) + checksum(body, label)
+
+
 def unpack(body: bytes) -> list[bytes]:
-    """Return the units of a body; raise MalformedFrame when it is malformed."""
-    units = []
+    """Return the units of a body, as `unpack_checked` does."""
+    return unpack_checked(body, b"").units
+
+
+def unpack_checked(body: bytes, label: bytes) -> Unpacked:
+    """Return the units of a body; raise MalformedFrame when it is malformed, and DamagedWrite when
+    it has a checksum that does not fit."""
+    units: list[bytes] = []
     pos = 0
     while pos < len(body):
+        start = pos
         length, pos = read_varint(body, pos)
+        if length == MARK:
+            if checksum(body[:start], label) != body[pos:]:
+                raise DamagedWrite(CHANGED)
+            return Unpacked(units, checked=True)
         if pos + length > len(body):
             raise MalformedFrame("a body ends inside a unit")
         units.append(body[pos : pos + length])
         pos += length
-    return units
+    return Unpacked(units, checked=False)
