@@ -68,7 +68,7 @@ def table_by_table(store: SqliteStore, commit: Commit) -> None:
     connection = store._connection
     with transaction(connection):
         connection.executemany(
-            "INSERT INTO page VALUES (?, ?, ?, ?)",
+            "INSERT INTO page (first, last, count, body) VALUES (?, ?, ?, ?)",
             [
                 (page.first, page.last, page.count, page.body)
                 for page in cut_into_pages(commit.messages)
@@ -96,7 +96,7 @@ def one_statement(store: SqliteStore, commit: Commit) -> None:
 
 def finish(connection: sqlite3.Connection, commit: Commit) -> None:
     connection.execute(
-        "INSERT INTO event_page VALUES (?, ?, ?)",
+        "INSERT INTO event_page (first, count, lines) VALUES (?, ?, ?)",
         (commit.first_event, commit.event_count, pack(commit.events)),
     )
     connection.execute("UPDATE meta SET next_commit = ?", (commit.n + 1,))

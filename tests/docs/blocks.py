@@ -42,7 +42,8 @@ class Block:
 
 def pages() -> list[Path]:
     """Every page of the documentation."""
-    root = [ROOT / f"{name}.md" for name in ("README", "ARCHITECTURE", "SECURITY", "THREAT-MODEL")]
+    names = ("README", "ARCHITECTURE", "CONTRIBUTING", "SECURITY", "THREAT-MODEL")
+    root = [ROOT / f"{name}.md" for name in names]
     return [*root, *sorted((ROOT / "docs").rglob("*.md"))]
 
 

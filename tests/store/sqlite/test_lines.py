@@ -68,7 +68,9 @@ def test_a_store_from_before_there_was_packing_is_read(tmp_path: Path) -> None:
     lines = b"".join(event_line(n) for n in range(MANY))
     with closing(SqliteStore(tmp_path, migrations=before)) as store:
         store.open()
-        store._connection.execute("INSERT INTO event_page VALUES (0, ?, ?)", (MANY, lines))
+        store._connection.execute(
+            "INSERT INTO event_page (first, count, lines) VALUES (0, ?, ?)", (MANY, lines)
+        )
         store._connection.execute("UPDATE meta SET next_event = ?", (MANY,))
     make = Maker(next_event=MANY)
     with closing(SqliteStore(tmp_path)) as store:

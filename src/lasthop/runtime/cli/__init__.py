@@ -40,6 +40,7 @@ COMMANDS = {
     "queue": "Create, show and change queues that devices share.",
     "explain": "Explain what happened to a message for one device, and why.",
     "log": "Follow or check the event log.",
+    "store": "Check the files of a store.",
     "surrogate": "Show and reload the surrogates that act for devices.",
     "credential": "Create, list and revoke credentials for the gateway.",
     "status": "Show whether a gateway is ready, and what its store holds.",

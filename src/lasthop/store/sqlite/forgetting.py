@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection
+from zlib import crc32
 
 from lasthop.store.base import Forgotten
 from lasthop.store.sqlite.pages import MessagePage
@@ -84,8 +85,8 @@ def _take_off(connection: sqlite3.Connection, page: MessagePage, gone: Collectio
     rest = page.without(gone)
     if rest is not None:
         connection.execute(
-            "INSERT INTO page (first, last, count, body) VALUES (?, ?, ?, ?)",
-            (rest.first, rest.last, rest.count, rest.body),
+            "INSERT INTO page (first, last, count, crc, body) VALUES (?, ?, ?, ?, ?)",
+            (rest.first, rest.last, rest.count, crc32(rest.body), rest.body),
         )
 
 

@@ -96,6 +96,15 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(7, streams.SCHEMA),
     # No change of tables: pages of events may be compressed, which older versions cannot read.
     Migration(8, ()),
+    # CRC-32 of what commits write once and never change, as zlib computes it; none of what was
+    # written before this step. See `check`.
+    Migration(
+        9,
+        (
+            "ALTER TABLE page ADD COLUMN crc INTEGER",
+            "ALTER TABLE event_page ADD COLUMN crc INTEGER",
+        ),
+    ),
 )
 
 

@@ -22,6 +22,7 @@ from lasthop.store.commit import (
     SessionRow,
 )
 from lasthop.store.sqlite.backup import new_incarnation
+from lasthop.store.sqlite.check import check_newest
 from lasthop.store.sqlite.connection import (
     CACHE_KIB,
     FILE_NAME,
@@ -90,6 +91,7 @@ class SqliteStore(SqliteReader):
         execute("PRAGMA secure_delete = FAST")
         for statement in SETUP:
             execute(statement)
+        check_newest(self._connection)
         self._must_wipe = False
         self._next_commit, self._next_event, self._last_key = execute(
             "SELECT next_commit, next_event, last_key FROM meta"

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
+from zlib import crc32
 
 from lasthop.message import Message
 from lasthop.store.commit import Commit, DeliveryRow, MemoryRow, ReplyRow
@@ -51,9 +52,9 @@ _COLUMNS = (
 SETUP = (
     f"CREATE TEMP VIEW incoming AS SELECT {', '.join(f'NULL AS {name}' for name in _COLUMNS)}",
     f"""CREATE TEMP TRIGGER apply INSTEAD OF INSERT ON incoming BEGIN
-        INSERT INTO page (first, last, count, body)
-            SELECT value ->> '$[0]', value ->> '$[1]', value ->> '$[2]',
-                substr(NEW.bodies, value ->> '$[3]', value ->> '$[4]')
+        INSERT INTO page (first, last, count, crc, body)
+            SELECT value ->> '$[0]', value ->> '$[1]', value ->> '$[2]', value ->> '$[3]',
+                substr(NEW.bodies, value ->> '$[4]', value ->> '$[5]')
             FROM json_each(NEW.pages);
         INSERT INTO delivery (message, device, open, row)
             SELECT value ->> '$[0]', value ->> '$[1]', value ->> '$[3]', value
@@ -91,9 +92,9 @@ SETUP = (
             (SELECT value ->> '$[0]', value ->> '$[1]' FROM json_each(NEW.memories)
             WHERE value ->> '$[2]' = '');
         DELETE FROM memory WHERE device IN (SELECT value FROM json_each(NEW.removed));
-        INSERT INTO event_page (first, count, lines)
-            SELECT value ->> '$[0]', value ->> '$[1]',
-                substr(NEW.events, value ->> '$[2]', value ->> '$[3]')
+        INSERT INTO event_page (first, count, crc, lines)
+            SELECT value ->> '$[0]', value ->> '$[1]', value ->> '$[2]',
+                substr(NEW.events, value ->> '$[3]', value ->> '$[4]')
             FROM json_each(NEW.event_pages);
         UPDATE meta SET
             next_commit = NEW.next_commit,
@@ -187,16 +188,20 @@ def _first_replies(commit: Commit) -> Iterable[ReplyRow]:
 
 
 def _pages(messages: list[Message]) -> tuple[str, bytes]:
-    """Encode messages as pages: an index of (first, last, count), and their bodies."""
+    """Encode messages as pages: an index of (first, last, count, checksum), and their bodies."""
     pages = cut_into_pages(messages)
-    return packed(((page.first, page.last, page.count), page.body) for page in pages)
+    return packed(
+        ((page.first, page.last, page.count, crc32(page.body)), page.body) for page in pages
+    )
 
 
 def _event_pages(commits: Sequence[Commit], first: int) -> tuple[str, bytes]:
-    """Encode events as pages, one for each commit: an index of (first, count), and their lines."""
+    """Encode events as pages, one for each commit: an index of (first, count, checksum), and their
+    lines."""
     pages: list[tuple[tuple[int, ...], bytes]] = []
     for commit in commits:
         if commit.event_count:
-            pages.append(((first, commit.event_count), pack(commit.events)))
+            lines = pack(commit.events)
+            pages.append(((first, commit.event_count, crc32(lines)), lines))
             first += commit.event_count
     return packed(pages)
