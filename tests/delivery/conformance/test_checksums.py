@@ -12,9 +12,12 @@ from pathlib import Path
 import pytest
 
 from lasthop.clock import MILLISECOND
+from lasthop.transport import requests
 from lasthop.wire.hop import connection
+from lasthop.wire.requests.bodies import with_checksum
 from tests.delivery.board import until
 from tests.delivery.conformance.house import House, housed
+from tests.delivery.conformance.kinds import KINDS, SECURE, UNORDERED, calling, listening
 from tests.delivery.conformance.relay import DOWN, UP, relaying
 from tests.delivery.conformance.test_sessions import Traffic, in_contact
 from tests.transport.certificates import Authority
@@ -134,3 +137,33 @@ async def test_without_checksums_such_a_link_changes_texts(
     async with housed(authority, tmp_path, "tcp") as house:
         damage = lambda way: Flips(chance, done, way, in_a_text, bits=4)  # noqa: E731
         await relayed(house, "tcp", damage, speak)
+
+
+UNCHECKED = (*SECURE, "seqpacket")
+"""TLS has better checksums of its own, and a socket of this machine damages nothing."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_checksums_are_offered_where_nothing_else_checks(
+    kind: str, authority: Authority, tmp_path: Path
+) -> None:
+    async with listening(kind, tmp_path, authority) as place, calling(place) as caller:
+        assert caller.link.checked is (kind not in UNCHECKED)
+
+
+@pytest.mark.parametrize("kind", ["tcp", "ws", "beep", "http", "poll+http"])
+async def test_a_damaged_write_costs_a_device_its_channel_and_is_counted(
+    kind: str, authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with listening(kind, tmp_path, authority) as place, calling(place) as caller:
+        before = len(place.board.frames)
+        if kind in UNORDERED:
+            other = lambda body, label: with_checksum(body, b"?")  # noqa: E731
+            monkeypatch.setattr(requests, "with_checksum", other)
+            caller.link.write([b"\x01"])
+        else:
+            caller.link.write([b"\x01\x01\x00bad!" if kind == "tcp" else b"\x01bad!"])
+        await until(lambda: bool(place.board.ends))
+        assert place.listener.errors == {"damaged_write": 1}
+        assert len(place.board.frames) == before
+        await until(lambda: caller.link.over)
