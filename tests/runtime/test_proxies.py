@@ -179,7 +179,7 @@ def take(request: Request, respond: Respond) -> None:
 
 
 @asynccontextmanager
-async def telling(*trusted: str) -> AsyncIterator[int]:
+async def result_notifier(*trusted: str) -> AsyncIterator[int]:
     """A server that tells callers who they are; its port."""
     proxies = TrustedProxies(trusted)
     guard = Guard(Admission(most=lambda: 100), proxies=proxies)
@@ -215,7 +215,7 @@ FORWARDED = "X-Forwarded-For: 192.0.2.1\nX-Forwarded-Proto: https\nX-Forwarded-H
 
 
 async def test_each_request_on_a_proxy_s_connection_has_its_own_caller() -> None:
-    async with telling("127.0.0.1") as port:
+    async with result_notifier("127.0.0.1") as port:
         other = 'Forwarded: for="[2001:db8:1::1]"\n'
         told = await ask(port, GET.format(FORWARDED), GET.format(""), GET.format(other))
         assert told == [
@@ -231,7 +231,7 @@ async def test_each_request_on_a_proxy_s_connection_has_its_own_caller() -> None
 
 
 async def test_nobody_else_is_believed() -> None:
-    async with telling("192.0.2.7") as port:
+    async with result_notifier("192.0.2.7") as port:
         assert await ask(port, GET.format(FORWARDED)) == [["127.0.0.1", "http", "inside"]]
         # What nobody reads need not be well formed.
         junk = GET.format("X-Forwarded-For: me\n")
@@ -239,7 +239,7 @@ async def test_nobody_else_is_believed() -> None:
 
 
 async def test_a_websocket_has_the_caller_of_its_handshake() -> None:
-    async with telling("127.0.0.1") as port:
+    async with result_notifier("127.0.0.1") as port:
         headers = {"X-Forwarded-For": "192.0.2.1", "X-Forwarded-Proto": "https"}
         url = f"ws://127.0.0.1:{port}/"
         async with connect(url, additional_headers=headers) as line:

@@ -25,7 +25,7 @@ from lasthop.wire.requests.bodies import UnitsToSend, unpack
 from tests.docs.blocks import ROOT, blocks
 from tests.runtime.processes import DEADLINE, DeviceProcess, GatewayProcess, eventually
 from tests.runtime.test_doors import WELCOME, hello
-from tests.runtime.test_proxies import telling
+from tests.runtime.test_proxies import result_notifier
 from tests.transport.certificates import Authority
 
 pytestmark = pytest.mark.peer
@@ -270,7 +270,7 @@ async def test_the_caller_s_address_is_the_one_that_the_proxy_sees(
     kind: str, tmp_path: Path
 ) -> None:
     """Whatever the caller says."""
-    async with telling("127.0.0.1") as port:
+    async with result_notifier("127.0.0.1") as port:
         with proxy(kind, f"127.0.0.1:{port}", tmp_path) as found:
             seen = ["127.0.0.5", "https", PUBLIC]
             forged: Any = {"X_Forwarded_For": "192.0.2.1", "X_Forwarded_Host": "other.example"}
