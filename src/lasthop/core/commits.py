@@ -1,10 +1,10 @@
-"""The open commit: what has changed since the last one was taken, and what waits for it.
+"""The open commit: the changes since the last commit was taken, and the effects that wait for it.
 
 Every change is noted here together with the event that records it. The driver takes the commit,
 makes it durable and says so; only then are the effects let go that depend on it. While one commit
-is being written, the next one collects changes: that is all of group commit. Only when that one has
-become large is it handed over before the first is durable, so that the disk need not wait for a
-busy event loop.
+is being written, the next one collects changes: that is all of group commit. Only a large next
+commit is handed over before the first is durable, so that the disk need not wait for a busy event
+loop.
 """
 
 from __future__ import annotations
@@ -69,14 +69,14 @@ class Commits:
         self._taken = next_commit - 1
         self._durable = next_commit - 1
         self.durable_key = last_key
-        """Messages up to this key are durable."""
+        """All messages up to this key are durable."""
         self._keys_taken: deque[tuple[int, int]] = deque()
         self._urgent = False
         self._due: Micros | None = None
 
     @property
     def open(self) -> Commit:
-        """The open commit, for rows that are written as they are."""
+        """The open commit, for callers that add rows to it directly."""
         return self._open
 
     @property
@@ -157,10 +157,11 @@ class Commits:
         return event
 
     def departed(self, delivery: Delivery, now: Micros, reason: str) -> Event:
-        """Record that a delivery has left, with its next event or when `LAZY_DELAY` is over.
+        """Record that a delivery has left, but later: with its next event, or when `LAZY_DELAY` is
+        over.
 
-        Nothing waits for this event, and most deliveries are acknowledged by then: so their row is
-        written once less. A crash in between loses the event; a restart assumes that the delivery
+        Nothing waits for this event, and most deliveries are acknowledged by then: that saves one
+        write of their row. A crash in between loses the event; a restart assumes that the delivery
         may have left.
         """
         if delivery.departure is not None:
@@ -290,7 +291,7 @@ class Commits:
             self.durable_key = self._keys_taken.popleft()[1]
 
     def let_go(self, now: Micros) -> None:
-        """Do what waited for commits that are durable by now."""
+        """Call the actions that waited for commits that are durable by now."""
         waiting = self._waiting
         while waiting and waiting[0][0] <= self._durable:
             waiting.popleft()[1](now)

@@ -55,12 +55,11 @@ class Deliveries:
         self.plain = Decider(self)
         """The decider of every delivery that no feature decides about."""
         self.sender: Sender
-        """The sender for devices for which no feature sends; the spine sets it."""
+        """The sender for devices that have no sender of a feature; the spine sets it."""
         self.away_sender: AwaySender
-        """The sender for such devices while they are not in contact."""
+        """The sender for devices that are not in contact and have no sender of a feature."""
         self.by_number: dict[int, Session] = {}
-        """The sessions of all devices about which there is something to remember, by device
-        number."""
+        """All sessions that have been made, by device number."""
         self._touched: list[Session] = []
         self._resident: dict[int, Item] = {}
         """The items whose bodies are in memory by key, oldest first."""
@@ -105,7 +104,7 @@ class Deliveries:
         return item
 
     def keep(self, item: Item) -> None:
-        """Make an item known by its key, and count its body if it is in memory."""
+        """Register an item under its key, and count its body if it is in memory."""
         key = item.stored_key
         self.items[key] = item
         if item.resident:
@@ -113,14 +112,14 @@ class Deliveries:
             self._resident_bytes += item.size
 
     def forget(self, item: Item) -> None:
-        """Make an item unknown by its key again, and count its body no longer."""
+        """Remove an item from those registered by key, and stop counting its body."""
         key = item.stored_key
         self.items.pop(key, None)
         if self._resident.pop(key, None) is not None:
             self._resident_bytes -= item.size
 
     def release(self, item: Item) -> None:
-        """Forget a message, unless a delivery of it is open or to begin."""
+        """Forget a message that has no open delivery and none that is still to begin."""
         if not item.deliveries and not item.spreading:
             key = item.message.key
             self.items.pop(key, None)
@@ -200,7 +199,8 @@ class Deliveries:
         return self.step(delivery, step, now, reason, code=code)
 
     def watch(self, key: int) -> None:
-        """Report changes of this message as `Changed` effects from now on, once more per caller."""
+        """Report changes of this message as `Changed` effects, until `unwatch` was called as often
+        as `watch`."""
         self.watched[key] += 1
 
     def unwatch(self, key: int) -> None:
@@ -249,7 +249,7 @@ class Deliveries:
         self.release(item)
 
     def evict(self) -> None:
-        """Drop the oldest bodies from memory that the store has, while they exceed the limit
+        """Drop bodies that the store has from memory, oldest first, until they are within the limit
         `resident`."""
         resident = self._resident
         while self._resident_bytes > self.limits.resident:

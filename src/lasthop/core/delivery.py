@@ -56,8 +56,8 @@ class Item:
             self.observers = (*self.observers, observer)
 
     def unwrap(self, delivery: Delivery) -> Item:
-        """Return the item of the message itself, for a subclass that stands for one delivery's
-        changed content: the delivery has ended."""
+        """Return the item of the message itself, after a delivery has ended; an item with content
+        that was changed for that delivery overrides this method."""
         return self
 
     def discard(self, delivery: Delivery) -> None:
@@ -74,7 +74,7 @@ class Item:
         self.resident = False
 
     def refill(self, body: bytes) -> None:
-        """Take the body back from the store."""
+        """Put the body, which was read from the store, back into memory."""
         self.message.body = body
         self.resident = True
 
@@ -119,8 +119,8 @@ class Delivery:
         self.epoch = -1
         self.seq = -1
         self.sent_in = 0
-        """The contact in which the delivery last left: within the same contact the device may have
-        it."""
+        """The number of the contact in which the delivery last left; in a later contact it may have
+        to leave again."""
         self.sent_over = 0
         """The channel over which the delivery last left; 0 if it never left."""
         self.ahead = False
@@ -134,7 +134,7 @@ class Delivery:
         self.reply = 0
         self.code = 0
         self.departure: Event | None = None
-        """The event of the last transmission, as long as it is not in the log; otherwise None."""
+        """The event of the last transmission until it is written to the log; otherwise None."""
         self.dirty = False
         self.index = len(item.deliveries)
         """The delivery's index in the list of its item's open deliveries."""

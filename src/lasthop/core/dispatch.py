@@ -1,5 +1,5 @@
 """From pending to the link: which delivery is next, its release, its transmission, and the end of
-what is too late.
+deliveries that are too late.
 
 A release gives a delivery its sequence number; the frame leaves when that is durable. Between the
 two nothing can be taken back, and after the deadline nothing leaves.
@@ -41,8 +41,8 @@ class Dispatcher:
         """Deliveries that wait for their message's body from the store, by its key."""
 
     def pump(self, session: Session, now: Micros) -> None:
-        """Release what the device accepts now, best first, and send it when the release is
-        durable."""
+        """Release the deliveries that the device accepts now, best first, and send each when its
+        release is durable."""
         # What left in an earlier contact has the lower numbers, so it goes first.
         if session.lane.sent_to != ALL and session.greeted and not session.paused:
             self._go_on(session, now)
@@ -84,7 +84,7 @@ class Dispatcher:
 
     def resume(self, session: Session, now: Micros) -> None:
         """Send everything that the device has not acknowledged, as far as its window allows, and
-        close the numbers of what has ended."""
+        tell it to skip the numbers of deliveries that have ended."""
         session.lane.sendable = session.lane.outbound.assigned
         session.lane.sent_to = 0
         self._go_on(session, now)
@@ -110,8 +110,8 @@ class Dispatcher:
         self.transmit(session, again, now)
 
     def reroute(self, session: Session, channel: int, now: Micros) -> None:
-        """Send again over the other channels what left over a channel that has ended, and was not
-        acknowledged."""
+        """Send unacknowledged deliveries again that left over a channel which has ended, over the
+        device's other channels."""
         skips: list[Frame] = []
         again: list[Delivery] = []
         for seq, item in session.lane.outbound.unacknowledged():
@@ -132,8 +132,8 @@ class Dispatcher:
         reason: str = "",
         line: ChannelState | None = None,
     ) -> None:
-        """Hand deliveries whose release is durable to a channel. Bodies that are in the store only
-        follow later: the device puts messages in order."""
+        """Hand deliveries whose release is durable to a channel. Those whose bodies are in the
+        store only follow later: the device puts messages in order."""
         outbound = session.lane.outbound
         effects = self._deliveries.effects
         sender = session.sender
@@ -199,7 +199,7 @@ class Dispatcher:
 
     def wake(self, now: Micros) -> list[Session]:
         """Act on everything that is due: delays that are over, deadlines, retries. Return the
-        sessions whose channel has lost too much."""
+        sessions whose channel has lost too many frames."""
         hopeless: list[Session] = []
         for due in self._deliveries.timers.due(now):
             if isinstance(due, Delivery):

@@ -18,8 +18,8 @@ PLAIN_HEADERS = Headers(content_type=DEFAULT_CONTENT_TYPE)
 """The headers of a message that sets none itself, for deciders that have to add some."""
 
 OTHERWISE = frozenset({"source", "binding", "pull"})
-"""Fields of a message that are not copied into a header as they are: a device learns only the names
-of other devices as sources, and features add what concerns one group or channel."""
+"""Fields of a message that are not simply copied into a header: a device learns only the names of
+other devices as sources, and features add what concerns one group or channel."""
 
 TIMES = {"deliver_before": "deliver_within", "reply_before": "reply_within"}
 COPIED = {"headers": "extra"} | {
@@ -27,8 +27,7 @@ COPIED = {"headers": "extra"} | {
     for name in Message.__struct_fields__
     if name in Headers.__struct_fields__ and name not in OTHERWISE
 }
-"""The header in which each field of a message travels to a device: as an offset from the time of
-the key, or as it is. A field that has the name of a header is copied without being listed."""
+"""By field of a message, the header that the field is copied into; most have the same name."""
 
 _is_plain = at_default(Message, COPIED | TIMES)
 _headers_of = maker(
@@ -39,8 +38,8 @@ _headers_of = maker(
 
 
 def frame_of(delivery: Delivery, words: Mapping[str, Word]) -> MessageFrame:
-    """Return the frame of a delivery as it travels to the device. A content type of the gateway's
-    own has its own encoding."""
+    """Return the frame of a delivery as it travels to the device. Messages of the gateway's own
+    content types are encoded by their features."""
     message = delivery.item.message
     headers: Headers | None = None
     # Most messages are plain and have no headers: they must not pay for building them.
@@ -60,8 +59,7 @@ ENVELOPE = 4096
 
 
 def too_large(frame: MessageFrame, max_frame: int) -> bool:
-    """Return whether a frame exceeds the `max_frame` bytes that a device takes. The answer is no,
-    without asking, if there is room for an `ENVELOPE` besides the body."""
+    """Return whether a frame exceeds the `max_frame` bytes that a device accepts."""
     try:
         Encoder(WireMapping.UNORDERED, max_frame=max_frame).encode(frame, bytearray())
     except TooLarge:

@@ -63,13 +63,13 @@ class Steps(Protocol):
 
 
 class Decider:
-    """Decides the steps of deliveries. This class takes the steps of the life cycle's own table; a
-    feature whose deliveries depend on more overrides some methods."""
+    """Decides which step of the life cycle a delivery takes next. The methods here suit plain
+    messages; a feature with other rules, such as atomic messages, overrides some of them."""
 
     __slots__ = ("steps",)
 
     turn = 0
-    """The sort key of two deliveries that have the same place in the queue: lower first."""
+    """The sort key of deliveries that have the same place in the queue: the lowest leaves first."""
     carried = True
     """Whether a carrier may deliver the message: False if the device has to answer for it."""
     pulled = True
@@ -84,8 +84,8 @@ class Decider:
         return False
 
     def supersede(self, delivery: Delivery, replace_key: str) -> Delivery | None:
-        """Register a delivery under its replace key, and return the delivery whose place it
-        takes."""
+        """Register a delivery under its replace key, and return the older delivery that it
+        replaces."""
         return delivery.session.replace(replace_key, delivery)
 
     def watch(self, delivery: Delivery, deadline: Micros) -> None:
@@ -93,7 +93,8 @@ class Decider:
         self.steps.timers.add(deadline, delivery)
 
     def due(self, delivery: Delivery, now: Micros) -> bool:
-        """A time of the delivery has come. Return True if the decider has dealt with that."""
+        """A time that was set for the delivery has come, such as its deadline. Return True if the
+        decider has handled it."""
         return False
 
     def numbers(self, delivery: Delivery) -> bool:
@@ -114,8 +115,8 @@ class Decider:
             self.steps.step(delivery, Step.RECEIVE, now)
 
     def acknowledged(self, delivery: Delivery, now: Micros) -> None:
-        """Take the step that follows when the device closed the delivery's number: the application
-        has processed the message."""
+        """Take the step that follows when the device has acknowledged the delivery's number: its
+        application has processed the message."""
         self.steps.step(delivery, Step.DELIVER, now)
 
     def dropped(self, delivery: Delivery, now: Micros) -> None:
@@ -126,8 +127,8 @@ class Decider:
         """The delivery has ended, for whatever reason."""
 
     def skip(self, delivery: Delivery) -> Skip | None:
-        """Return what tells a device not to wait for the number of a delivery that ended before it
-        left; None if the device needs no such frame."""
+        """Return the frame that tells a device not to wait for the number of a delivery that ended
+        before it left; None if the device needs no such frame."""
         return Skip(delivery.seq)
 
     def frame(self, delivery: Delivery, frame: MessageFrame) -> MessageFrame:
@@ -140,18 +141,18 @@ class Decider:
         return order_of(delivery.item.message)
 
     def rank(self, delivery: Delivery) -> float:
-        """Return the rank by which the delivery is compared with others that it is not in order
-        with."""
+        """Return the rank by which the delivery is compared with deliveries that have another order
+        key."""
         return delivery.item.message.rank
 
     def withdraw(self, step: Step, now: Micros, reason: str) -> tuple[int, int] | None:
         """Take the message back as a whole, and return how many deliveries were taken back and for
-        how many it is too late. None: each delivery is taken back separately."""
+        how many it is too late; None if each delivery has to be taken back separately."""
         return None
 
     def audience(self) -> Mapping[int, Device] | None:
-        """Return the devices that get a message which replaces this one as a whole. None: the
-        devices to which nothing of this one was sent."""
+        """Return the devices that get a message which replaces the decider's message as a whole;
+        None for all devices to which nothing of the old message was sent."""
         return None
 
     def reopened(self, delivery: Delivery, now: Micros) -> bool:
@@ -175,8 +176,8 @@ class Gate:
     agree."""
 
     def keeps(self, delivery: Delivery) -> str:
-        """Return why a new delivery of the plain decider has to wait at the gate; empty if it does
-        not have to."""
+        """Return why a new delivery of the plain decider has to wait at the gate; an empty text if
+        it need not wait."""
         return ""
 
     def keep(self, delivery: Delivery, *, ready: bool) -> None:
@@ -197,12 +198,12 @@ class Gate:
         return None
 
     def frame(self, delivery: Delivery, channel: ChannelState, frame: MessageFrame) -> MessageFrame:
-        """Return the frame of the delivery as it travels over a channel, made from the frame
-        without the gate."""
+        """Return the delivery's frame as it travels over a channel; `frame` is the delivery's frame
+        without this gate."""
         return frame
 
     def requeued(self, delivery: Delivery) -> None:
-        """The delivery will leave under another number: forget what of it is with the device."""
+        """The delivery will leave under another number: forget which part of it the device has."""
 
     def reopened(self, delivery: Delivery, now: Micros) -> bool:
         """A pending delivery was restored after a restart. Return True if it waits at the gate."""
@@ -220,7 +221,7 @@ class DeliveryObserver:
         """None of the message's deliveries is open, and no more of them will begin."""
 
     def stopped(self, item: Item, now: Micros) -> None:
-        """The deliveries of the message that had not begun never will."""
+        """Deliveries of the message that have not begun yet will never begin."""
 
 
 # Attached to a session: parts and senders.
@@ -239,7 +240,8 @@ class SessionPart:
         """All deliveries that may leave now have been released."""
 
     def on_device(self) -> Iterable[Delivery]:
-        """Return the deliveries that the device still holds though their numbers are closed."""
+        """Return the deliveries that the device still holds although it has acknowledged their
+        numbers."""
         return ()
 
 
@@ -259,7 +261,7 @@ class SubscriptionTerms(Protocol):
         ...
 
     def mute(self, session: Session, topic: str, quiet: bool, now: Micros) -> None:
-        """Mute a topic because of the user's context, or end that."""
+        """Mute a topic because of the user's context, or unmute it."""
         ...
 
 
@@ -289,12 +291,12 @@ class Sender:
     """Decides whether a delivery leaves now, over which channel, and what that costs."""
 
     def objection(self, asked: Asked, now: Micros) -> Objection | None:
-        """Return why a message can never be sent as it is asked for; None if it can."""
+        """Return why a message can never be sent as its publisher asks; None if it can."""
         return None
 
     def pump(self, session: Session, now: Micros) -> list[Delivery]:
         """Release the deliveries that may leave now, best first, and return them."""
-        raise AssertionError("a sender releases")
+        raise AssertionError("a sender must override pump")
 
     def channel(
         self, session: Session, delivery: Delivery, usual: ChannelState, now: Micros
@@ -328,14 +330,15 @@ class Sender:
     def patience(self, channel: ChannelState) -> Micros:
         """Return the microseconds to wait for the receipt of a delivery that left over a channel,
         before it is sent again."""
-        raise AssertionError("a sender has patience")
+        raise AssertionError("a sender must override patience")
 
     def settled(self, session: Session, now: Micros) -> None:
         """All deliveries of the session that may leave now have left."""
 
     def rests(self, delivery: Delivery, now: Micros) -> bool:
-        """Return whether the device wants to be left alone with a delivery. The delivery then comes
-        back by a timer when that is over, or has ended if it never is."""
+        """Return whether a delivery must not leave now, because the device's quiet times forbid it.
+        A timer brings the delivery back at the first time allowed; if there is none, the delivery
+        has been given up."""
         return False
 
     def covers(self, transfer: Transfer) -> bool:
@@ -345,7 +348,7 @@ class Sender:
     def allowance(self, session: Session, transfer: Transfer) -> tuple[ChannelState | None, int]:
         """Return the channel over which a transfer continues, and how many bytes of it may
         leave."""
-        raise AssertionError("a sender knows a channel")
+        raise AssertionError("a sender must override allowance")
 
     def piece_left(self, transfer: Transfer, size: int, now: Micros) -> None:
         """Note that `size` bytes of a transfer were handed to their channel."""
@@ -364,8 +367,8 @@ class AwaySender(Protocol):
         ...
 
     def divert(self, delivery: Delivery, refusal: RouteRefusal, now: Micros) -> None:
-        """Find another way for a delivery whose publisher requires what none of the channels is, or
-        give it up."""
+        """Find another way for a delivery whose publisher requires a quality that none of the
+        channels has, or give the delivery up."""
         ...
 
 
@@ -391,7 +394,7 @@ class TargetRule(Protocol):
     begin."""
 
     def keeps(self, devices: Mapping[int, Device]) -> bool:
-        """Return whether a message for these devices is kept: a target may stand for no device
+        """Return whether the gateway keeps a message for these devices, of which there may be none
         yet."""
         ...
 
@@ -403,8 +406,8 @@ class TargetRule(Protocol):
     def select(
         self, app: str, what: Message | Submission, devices: Mapping[int, Device], *, resident: bool
     ) -> Selection | None:
-        """Return which of these devices want a message, whose body may be in the store only. None:
-        all of them do."""
+        """Return which of these devices want a message, whose body may be in the store only; None
+        if all of them do."""
         ...
 
     def find_out(self, order: OrderKey, item: Item, selection: Selection) -> None:
@@ -416,8 +419,8 @@ class TargetRule(Protocol):
         ...
 
     def resume(self, item: Item) -> Mapping[int, Device] | None:
-        """Return the devices of a message whose deliveries were still being begun at a restart.
-        None: they begin in another way."""
+        """Return the devices of a message whose deliveries were still being begun at a restart;
+        None if they begin in another way."""
         ...
 
     def spreading(self, item: Item, members: tuple[int, ...]) -> None:
@@ -425,7 +428,7 @@ class TargetRule(Protocol):
         ...
 
     def spread(self, item: Item) -> None:
-        """Forget the members of such a message: all of its deliveries have begun."""
+        """Forget the members that `spreading` noted: all deliveries of the message have begun."""
         ...
 
 
@@ -490,7 +493,7 @@ class CoreFeature:
         return {}
 
     def frames(self) -> Mapping[type[Frame], Callable[[Session, Frame, Micros], None]]:
-        """Return what takes the feature's own frames, which are neither messages nor
+        """Return the handlers of the feature's own frames, which are neither messages nor
         acknowledgements."""
         return {}
 
@@ -512,7 +515,8 @@ class CoreFeature:
 
     def take_back(self, app: str, key: int, now: Micros) -> tuple[int, int] | None:
         """Take back a message of which no delivery is open, and return how many deliveries were
-        taken back and for how many it is too late. None: the feature has nothing of it."""
+        taken back and for how many it is too late; None if the feature knows nothing of the
+        message."""
         return None
 
     def replied(self, message: int, device: int, reply: int) -> None:
@@ -542,11 +546,11 @@ class CoreFeature:
     def introduced(
         self, session: Session, hello: Hello, now: Micros, *, resumed: bool, forgot: bool
     ) -> None:
-        """A contact begins: `resumed` if the numbering goes on, `forgot` if not and the device has
-        lost its memory. Its acknowledgements have been applied."""
+        """A contact begins, and the device's acknowledgements have been applied. `resumed`: the
+        numbering goes on; `forgot`: it does not, because the device has lost its memory."""
 
     def greeted(self, session: Session, now: Micros, *, joined: bool) -> None:
-        """WELCOME has left over a channel, which the device may have joined to others."""
+        """WELCOME has left over a channel; `joined` if the device has other channels besides."""
 
     def channel_gone(self, session: Session) -> None:
         """One of several channels of a device has ended."""
@@ -566,13 +570,15 @@ class CoreFeature:
     # The driver.
 
     def turned(self) -> None:
-        """The driver has served all other work: the work that is limited per turn may go on."""
+        """A new turn of the driver begins: the feature may go on with work that is limited per
+        turn."""
 
     def settle(self, now: Micros) -> None:
-        """Draw consequences of inputs that may touch sessions."""
+        """Act on the inputs since the last call, where that may change what sessions can send."""
 
     def after_settling(self, now: Micros) -> None:
-        """All consequences that touch sessions have been drawn."""
+        """Every feature's `settle` was called: act on what is left, which changes nothing for
+        sessions."""
 
     def proceed(self, now: Micros) -> None:
         """A commit has become durable: the next batch of long work may follow."""
@@ -588,7 +594,8 @@ class CoreFeature:
         return None
 
     def fetched(self, messages: Mapping[int, Message], now: Micros) -> None:
-        """Take bodies that came back from the store; some may have been fetched for other parts."""
+        """Handle bodies that were read from the store; other features may have asked for some of
+        them."""
 
     # After a restart.
 

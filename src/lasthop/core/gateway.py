@@ -219,7 +219,7 @@ class Gateway:
         self.deliveries.evict()
 
     def fetched(self, messages: dict[int, Message], now: Micros) -> None:
-        """Take the messages that the driver read from the store for a `Fetch` effect."""
+        """Handle the messages that the driver read from the store for a `Fetch` effect."""
         self._dispatcher.fetched(messages, now)
         for fetched in self._moments.fetched:
             fetched(messages, now)

@@ -1,4 +1,5 @@
-"""The life cycle of a delivery: one table, and the views of it that others speak of.
+"""The life cycle of a delivery: one table of states and steps, and how PAP and Odin name the
+states.
 
 A delivery is one message for one device. Odin's four states and the states that PAP reports
 (`core.report`) are both views of the states here, kept apart where they differ: what PAP calls
@@ -56,8 +57,8 @@ class State(IntEnum):
 
 
 PENDING, SENDING, DELIVERED = State.PENDING, State.SENDING, State.DELIVERED
-"""Copies of members for the paths that every message takes: looking up a member of an enum costs as
-much as a call."""
+"""Copies of enum members, for code that runs for every message: looking up a member of an enum
+costs as much as a call."""
 
 STATE_NAMES: dict[State, str] = {state: state.name for state in State}
 """The name of each state in events and in answers to people."""

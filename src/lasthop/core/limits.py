@@ -12,51 +12,56 @@ class Limits:
     """The limits of one gateway. The description of each limit says what it protects."""
 
     body: int = 1 << 20
-    """Bytes of a message's body, for an app whose behaviour sets no other limit."""
+    """The largest body of a message in bytes, for an app whose behaviour sets no other limit."""
     largest_body: int = 16 << 20
-    """Bytes of a body that an app's behaviour may allow at most: a body is in memory as a whole
+    """The largest body in bytes that an app's behaviour can allow: a body is in memory as a whole
     when it is accepted and when the application gets it. Larger data has to be a stream."""
     segment: int = 16 << 10
-    """Bytes of a body above which the body goes ahead of its message in pieces, so that more urgent
-    messages can overtake it."""
+    """The size of a body in bytes above which the body goes ahead of its message in pieces, so that
+    more urgent messages can overtake it."""
     uploads: int = 16
     uploads_per_device: int = 4
-    """Bodies that come in from devices in pieces at a time, in all and per device; they are in
-    memory while they grow. Further uploads wait for their turn."""
+    """The largest number of bodies that devices send in pieces at the same time, in all and per
+    device; the bodies are in memory while they grow. Further uploads wait for their turn."""
     stream_window: int = 256 << 10
-    """Bytes of one stream that the gateway holds; the sender waits until the receiver has taken
-    some. A window of more than a quarter of a second at a megabyte a second gains nothing."""
+    """The largest number of bytes of one stream that the gateway holds; the sender waits until the
+    receiver has taken some. A window of more than a quarter of a second at a megabyte a second
+    gains nothing."""
     streams: int = 1024
-    """Streams that are open at a time: with `stream_window` they take 256 MiB of memory at most."""
+    """The largest number of streams that are open at a time: with `stream_window` they take at most
+    256 MiB of memory."""
     streams_per_device: int = 16
     stream_patience: Micros = 7 * DAY
     """Microseconds that a stream may stand still before the gateway gives it up."""
     open_per_device: int = 100_000
-    """Open deliveries of one device: a device that never comes back must not fill the store."""
+    """The largest number of open deliveries of one device: a device that never comes back must not
+    fill the store."""
     resident: int = 256 << 20
-    """Bytes of bodies kept in memory; beyond this the oldest bodies stay in the store only, until
-    they are to be sent."""
+    """The largest number of bytes of bodies kept in memory; beyond this the oldest bodies stay in
+    the store only, until they are to be sent."""
     context: int = 16 << 10
-    """Bytes of a device's context report, which is kept in memory with the device."""
+    """The largest context report of a device in bytes: it is kept in memory with the device."""
     subscriptions_per_device: int = 1000
     memberships_per_device: int = 1000
-    """Groups and queues that one device belongs to: they are stored in its record."""
+    """The largest number of groups and queues that one device belongs to: they are stored in its
+    record."""
     bound_members: int = 1000
-    """Members that an atomic or claimable message can have: they are all decided about in one
-    commit."""
+    """The largest number of members of an atomic or claimable message: one commit decides for all
+    of them."""
     claim_patience: Micros = 7 * DAY
     """Microseconds for which a message without `deliver_before` can be claimed."""
     queue_length: int = 100_000
-    """Messages that wait in one queue: consumers that never come must not fill the store."""
+    """The largest number of messages that wait in one queue: if no consumer comes, they must not
+    fill the store."""
     retained: int = 10_000
-    """Messages of one ranked topic that wait for one device; beyond this those with the lowest rank
-    are dropped, whatever the subscription asks for."""
+    """The largest number of messages of one ranked topic that wait for one device; beyond this
+    those with the lowest rank are dropped, whatever the subscription asks for."""
     fanout_batch: int = 500
-    """Deliveries of one message that begin in one commit: a large topic must not hold up the commit
-    of everyone else."""
+    """The largest number of deliveries of one message that begin in one commit: a large topic must
+    not hold up the commit of everyone else."""
     large_commit: int = 100
-    """Events from which on a commit is handed to the writer while another one is being written. A
-    smaller commit gains more by waiting for further changes."""
+    """The number of events from which on a commit is handed to the writer while another one is
+    being written. A smaller commit gains more by waiting for further changes."""
     window_messages: int = 1024
     window_bytes: int = 4 << 20
     """The credit of a device: messages and bytes that it may send before the gateway has made them
@@ -68,11 +73,11 @@ class Limits:
     second; the bytes bound what a slow link keeps waiting in buffers, where it can no longer
     expire."""
     carried_per_device: int = 128
-    """Deliveries of one device that are with carriers at a time. Each round costs a commit, and
-    what a carrier has can no longer be taken back."""
+    """The largest number of deliveries of one device that are with carriers at a time. Each round
+    costs a commit, and what a carrier has can no longer be taken back."""
     carried_attempts: int = 3
-    """Attempts to send a message over the air that was never confirmed: the client may show each of
-    them."""
+    """The largest number of attempts to send an unconfirmed message over the air: the client may
+    show each of them."""
     carried_patience: Micros = DAY
     """Microseconds for which the gateway keeps trying to reach a device over the air, if the
     publisher sets no `deliver_before`."""

@@ -61,7 +61,8 @@ class Moments:
         self.frames: dict[type[Frame], Callable[[Session, Frame, Micros], None]] = {}
 
     def collect(self, features: Sequence[CoreFeature]) -> None:
-        """Let these features take part in their moments from now on, in this order."""
+        """Register these features for the moments that they handle; they are called in this
+        order."""
         for name in MOMENTS:
             setattr(self, name, tuple(_taking_part(features, name)))
         for feature in features:

@@ -10,7 +10,7 @@ from lasthop.message import Target, TargetKind
 
 MAX_TOPIC: Final = 200
 MAX_NAME: Final = 200
-"""Largest size of a name in bytes: names are part of keys, events and frames."""
+"""The largest size of a name in bytes: names are part of keys, events and frames."""
 
 ONE, MANY = "*", "#"
 """Words with a meaning in a topic pattern: `*` is any one word, `#` any number of words."""

@@ -69,7 +69,7 @@ def test_a_closed_group_takes_nobody_by_itself(rig: Crew) -> None:
     rig.gateway.groups.make(APP, CREW, GroupRecord(open=False), rig.now)
     rig.connect("one")
     session = rig.gateway.deliveries.named(APP, "one")
-    with pytest.raises(Forbidden, match="only an administrator adds to this group"):
+    with pytest.raises(Forbidden, match="only an administrator can add members to this group"):
         rig.gateway.groups.records.join(session, CREW, rig.now, by_itself=True)
     assert rig.gateway.groups.join(APP, "one", CREW, rig.now)
     assert not rig.gateway.groups.join(APP, "one", CREW, rig.now)

@@ -50,12 +50,13 @@ LONGEST_PAUSE: Micros = 15 * MINUTE
 """The longest pause: a device that has been away for hours is tried four times an hour."""
 
 NO_ANSWER = 4000
-"""PAP's code for a push that its publisher may try again, after the gateway has given it up."""
+"""PAP's status code for a push that the gateway has given up and that its publisher may submit
+again."""
 
 _STRICT = frozenset({DeliveryMethod.CONFIRMED, DeliveryMethod.CONFIRMED_WITH_RESPONSE})
 
 SWEEP = 1024
-"""Number of remembered failures at which those of ended deliveries are first removed."""
+"""The number of remembered failures at which the failures of ended deliveries are first removed."""
 
 
 class AirFeature(CoreFeature):
@@ -120,8 +121,8 @@ class AirFeature(CoreFeature):
             self._deliveries.commits.when_durable(partial(self._leave, released))
 
     def divert(self, delivery: Delivery, refusal: RouteRefusal, now: Micros) -> None:
-        """Send a delivery over one of the device's routes, because its channel is not what the
-        publisher requires; give it up if there is no route."""
+        """Send a delivery over one of the device's routes, because none of its channels has the
+        quality that the publisher requires; give the delivery up if there is no route."""
         if not delivery.decider.carried:
             # No answer comes back over the air, so a delivery that needs one cannot leave.
             self._deliveries.give_up(delivery, Step.GIVE_UP, now, refusal.reason, code=refusal.code)
@@ -208,7 +209,7 @@ class AirFeature(CoreFeature):
         deliveries.effects.append(Carry(message.key, device.number, parcel))
 
     def carried(self, message: int, device: int, outcome: Outcome, now: Micros) -> None:
-        """Take a carrier's report on the one parcel of this message for this device that it had."""
+        """Handle a carrier's report on the parcel that it had for this message and device."""
         delivery, route = self._under_way.pop((message, device))
         if delivery.state is not SENDING:
             return  # The device was removed meanwhile.
@@ -296,7 +297,8 @@ class AirFeature(CoreFeature):
             self.reachable(session, now)
 
     def reachable(self, session: Session, now: Micros) -> None:
-        """Try again now what failed before: the device can be reached, perhaps in another way."""
+        """Try the failed deliveries of a device again at once, because the device can be reached
+        now."""
         for delivery in session.mailbox.values():
             if delivery.state is PENDING and self._failures.pop(delivery, None) is not None:
                 session.enqueue(delivery)

@@ -31,10 +31,10 @@ class Administration:
         self._contacts = contacts
 
     def register(self, app: str, name: str, record: DeviceRecord, now: Micros) -> Device:
-        """Register a new device; raise an error if one of this name exists or its record is
+        """Register a new device; raise an error if a device of this name exists or the record is
         refused."""
         if self._deliveries.registry.find(app, name) is not None:
-            raise Conflict("a device of this name exists", app=app, device=name)
+            raise Conflict("a device of this name exists already", app=app, device=name)
         for check in self._moments.check_device:
             check(app, record, None)
         return self._contacts.register(app, name, record, now)
@@ -79,7 +79,7 @@ class Administration:
         return device
 
     def admit(self, secret: str, app: str, name: str, scopes: set[Scope], now: Micros) -> None:
-        """Accept a new credential, known by its secret."""
+        """Add a new credential that is recognised by its secret."""
         self._note([self._credentials.add(secret, app, name, scopes, now)])
 
     def certify(self, subject: str, app: str, name: str, scopes: set[Scope], now: Micros) -> None:

@@ -39,7 +39,7 @@ class BehaviourSubject(Protocol):
     reliability: Reliability
     pull: bool
     unsaid: frozenset[str]
-    """Those of the fields that the sender left to the app."""
+    """The names of the fields that the sender left out, for the app's behaviour to fill in."""
 
 
 class Behaviour(
@@ -94,7 +94,8 @@ class Behaviour(
         self._choose(asked, "pull", self.pull)
 
     def most(self, limit: int) -> int:
-        """Return the largest body in bytes, where `limit` holds for apps that set none."""
+        """Return the size of the largest body in bytes: the app's own limit, or `limit` if the app
+        sets none."""
         return limit if self.max_size is None else self.max_size
 
     def _permits(self, content_type: str) -> bool:

@@ -53,8 +53,8 @@ class ChannelState:
         self.gauge: Gauge | None = None
         """The measurements of the channel, for a device that has preferences; otherwise None."""
         self.receipts: RoundTrip | None = None
-        """How long the device takes to acknowledge what left over this channel, measured where that
-        decides when to try another one."""
+        """The time that the device takes to acknowledge what left over this channel, measured only
+        if frames may be lost or the device has several channels."""
         self.greeted = False
         """Whether WELCOME has left: nothing else leaves before it."""
         self.paused = False

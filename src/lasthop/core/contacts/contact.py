@@ -49,7 +49,8 @@ class Terms:
 
 
 MOST_LINES = 4
-"""Channels of one device at a time: a device has no use for more channels than it has radios."""
+"""The largest number of channels of one device at a time: a device has no use for more channels
+than it has radios."""
 
 JOINED = "joined the channels that were open"
 
@@ -77,7 +78,8 @@ class Contacts:
         self.probes.others = others
 
     def opened(self, channel: int, *, reliable: bool) -> None:
-        """Register a new channel; retransmission is needed on one that may lose frames."""
+        """Register a new channel; unless it is `reliable`, frames may be lost and are
+        retransmitted."""
         if not reliable:
             self._lossy.add(channel)
 
@@ -94,8 +96,8 @@ class Contacts:
         return None if session is None or state is None else (session, state)
 
     def hello(self, channel: int, hello: Hello, now: Micros, *, local: bool) -> None:
-        """Answer the HELLO of a device: refuse it, probe, join its other channels, or begin a
-        contact."""
+        """Answer the HELLO of a device: refuse the device, begin a probe, add the channel to its
+        other ones, or begin a contact."""
         if channel in self._by_channel:
             raise OutOfOrder("a second HELLO on a channel", device=hello.device)
         try:
@@ -246,11 +248,13 @@ class Contacts:
             if hello.token is None or not device.accepts(hello.token):
                 raise Unauthorized("wrong token", device=hello.device)
         elif not (self._terms.open_house and local):
-            raise Unauthorized("this device has no token and may connect from this machine only")
+            raise Unauthorized(
+                "this device has no token, so it can connect only from the gateway's machine"
+            )
         return device
 
     def register(self, app: str, name: str, record: DeviceRecord, now: Micros) -> Device:
-        """Add a device to the registry and record that."""
+        """Add a device to the registry and record the event."""
         device = self._deliveries.registry.add(app, name, record)
         self._deliveries.commits.open.devices[device.number] = device.row()
         self._deliveries.commits.record(Kind.REGISTERED, now, self._deliveries.session(device))
@@ -350,8 +354,8 @@ class Contacts:
             self._dispatcher.advanced(session, now)
 
     def dropped(self, session: Session, dropped: Dropped, now: Micros) -> None:
-        """Apply the device's report that it dropped these numbers as too late: the application
-        never had them."""
+        """Apply the device's report that it dropped the messages with these numbers as too late:
+        its application never got them."""
         self._drop(session, dropped.ranges, now)
 
     def _drop(self, session: Session, ranges: tuple[tuple[int, int], ...], now: Micros) -> None:

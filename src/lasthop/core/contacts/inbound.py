@@ -50,16 +50,15 @@ _Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 _decode_read = msgspec.json.Decoder(dict[str, _Count]).decode
 
 OTHERWISE = frozenset({"content_type", "in_reply_to", "correlation", "answer", "stream", "pull"})
-"""Headers that are not copied into a submission as they are: the first four depend on one another,
-the stream feature reads `stream`, and a device's body is never left with the device to be
-pulled."""
+"""Headers that are not simply copied into a submission: the first four depend on one another, the
+stream feature reads `stream`, and `pull` is ignored because a device always sends its body."""
 
 FROM_DEVICES = {"headers": "extra"} | {
     name: name
     for name in Submission.__struct_fields__
     if name in Headers.__struct_fields__ and name not in OTHERWISE
 }
-"""The header of a device's message from which each field of its submission is copied."""
+"""By field of a submission, the header of a device's message that the field is copied from."""
 
 _submission_of = maker(
     Submission,
@@ -93,8 +92,8 @@ class DeviceMessages:
         }
 
     def message(self, session: Session, frame: MessageFrame, now: Micros) -> None:
-        """Take one message: one that is out of order waits, one that came before is only
-        acknowledged again."""
+        """Handle one message that a device sent: a message out of order waits, and a repeated
+        message is only acknowledged again."""
         within = self._charge(session, len(frame.body))
         if frame.seq is None:
             # Best effort: nobody waits for it, so what exceeds the window is dropped without an
@@ -109,7 +108,7 @@ class DeviceMessages:
         self._acknowledge(session, now)
 
     def skip(self, session: Session, skip: Skip, now: Micros) -> None:
-        """Take the numbers that the device closed without messages."""
+        """Skip the sequence numbers for which the device will send no message."""
         for ready in session.lane.inbound.skip(skip.first, skip.count):
             self._act(session, ready, now)
         self._acknowledge(session, now)
@@ -135,7 +134,7 @@ class DeviceMessages:
         self._deliveries.touch(session)
 
     def settle(self, session: Session) -> None:
-        """Acknowledge what has been taken as soon as it is durable."""
+        """Acknowledge the messages that have been handled, as soon as their effects are durable."""
         if session.taken_bytes or session.ack_due:
             size = 0
             # Bytes of messages that wait behind a gap stay counted until the gap is filled.
@@ -240,7 +239,7 @@ class DeviceMessages:
         try:
             report = _decode_read(frame.body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise InvalidRequest(f"a read is a JSON object of numbers: {error}") from None
+            raise InvalidRequest(f"a read must be a JSON object of numbers: {error}") from None
         self._deliveries.commits.record(
             Kind.READ,
             now,

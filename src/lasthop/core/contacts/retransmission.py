@@ -1,6 +1,6 @@
 """Waiting for acknowledgements: when to send again, and when to give a channel up.
 
-A channel over TCP or a WebSocket needs none of this, unless there is another one beside it that a
+A channel over TCP or a WebSocket needs none of this, unless the device has another channel that a
 message could take. One timer serves a whole session: it runs from the oldest number that the device
 has not acknowledged, as AMME's does (section 6.2.1), for as long as receipts usually take.
 """
@@ -16,7 +16,7 @@ S = TypeVar("S")
 """The type of the session that a timer belongs to."""
 
 FIRST_TIMEOUT: Micros = 2 * SECOND
-"""The wait for a receipt as long as nothing was measured. It is above the round trip of all but
+"""The wait for a receipt before any receipt was measured. It is above the round trip of all but
 satellite phones: a spurious retransmission costs bytes that the device's user pays for."""
 
 LEAST_TIMEOUT: Micros = SECOND // 2
@@ -27,21 +27,22 @@ short wait."""
 LONGEST_TIMEOUT: Micros = 60 * SECOND
 
 MOST_ATTEMPTS = 8
-"""Retransmissions without any progress before a channel is given up, counting only those after a
-wait of at least `FIRST_TIMEOUT`. They take four minutes, about as long as a heartbeat takes to
-notice a dead link."""
+"""The number of retransmissions without any progress after which a channel is given up, counting
+only those after a wait of at least `FIRST_TIMEOUT`. They take four minutes, about as long as a
+heartbeat takes to notice a dead link."""
 
 
 def patience(receipts: RoundTrip | None) -> Micros:
-    """Return the microseconds to wait for a receipt over a channel, by those that were measured on
-    it (RFC 6298)."""
+    """Return the microseconds to wait for a receipt over a channel, computed from the receipts
+    measured on it (RFC 6298)."""
     if receipts is None:
         return FIRST_TIMEOUT
     return min(max(receipts.timeout, LEAST_TIMEOUT), LONGEST_TIMEOUT)
 
 
 class Retransmission(Generic[S]):
-    """The retransmission timer of one session, whose channel loses frames or which has several."""
+    """The retransmission timer of one session that has several channels, or a channel that loses
+    frames."""
 
     __slots__ = ("_attempts", "_repeated", "_timeout", "armed", "due", "session")
 
@@ -50,15 +51,15 @@ class Retransmission(Generic[S]):
         self.due: Micros | None = None
         """When to send again; None while nothing is unacknowledged."""
         self.armed: Micros | None = None
-        """The time for which the timer is among the gateway's timers; `due` may be later, never
-        earlier."""
+        """The time at which the gateway's timers will next look at this timer; `due` may be later,
+        never earlier."""
         self._timeout = FIRST_TIMEOUT
         self._repeated = False
         self._attempts = 0
 
     def sent(self, now: Micros, wait: Micros) -> None:
-        """Start the timer, or shorten it, after something numbered left over a channel with the
-        patience `wait`."""
+        """Start the timer, or shorten it, after something numbered left over a channel; `wait` is
+        the time to wait for its receipt."""
         if self.due is None:
             self._timeout = wait
             self.due = now + wait

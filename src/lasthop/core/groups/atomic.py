@@ -93,8 +93,8 @@ class AtomicMessage(GroupDecider):
         self._consider(now)
 
     def acknowledged(self, delivery: Delivery, now: Micros) -> None:
-        """Take the step for a closed number: after the release it tells that the message was shown,
-        before only that the device has it."""
+        """Take the step for an acknowledged number: after the release it means that the message was
+        shown, before only that the device has the message."""
         if self.standing is Standing.RELEASED:
             self.deliveries.step(delivery, Step.DELIVER, now, RELEASED)
         else:
@@ -204,7 +204,8 @@ class AtomicMessage(GroupDecider):
     # After a restart.
 
     def resume(self, row: GroupMessageRow) -> None:
-        """Restore the state, before the deliveries are restored."""
+        """Restore the state of an atomic message after a restart, before its deliveries are
+        restored."""
         self.standing = Standing(row.state)
         if self.standing is Standing.RELEASED:
             self.item.message.deliver_before = None
@@ -221,8 +222,8 @@ class AtomicMessage(GroupDecider):
 
 
 class ReleaseNotice(GroupDecider):
-    """The message that tells members to show what they hold; its acknowledgement ends that
-    delivery."""
+    """The message that tells members to show an atomic message; its acknowledgement ends the
+    delivery of the atomic message."""
 
     __slots__ = ("_atomic_message",)
 

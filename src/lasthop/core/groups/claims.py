@@ -1,8 +1,8 @@
 """Claims: all members of a group are shown a message, and the one that claims it first may act on
 it.
 
-The claim is granted once, and that is durable before any device is told. The others are told; a
-member that has not been shown the message never is.
+The claim is granted once, and the decision is durable before any device is told. The other members
+are told who has claimed the message; a member that has not been shown it by then never is.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class ClaimRecord:
         return device.name if device is not None else ""
 
     def claim(self, device: Device, now: Micros) -> GroupDecision:
-        """Decide about a device's claim. A repeated claim gets the same answer."""
+        """Grant or refuse a device's claim. A repeated claim gets the same answer."""
         if self.standing is Standing.CLAIMABLE:
             if device.number not in self.members:
                 raise Forbidden("this message was not for this device", id=f"{self.key:016x}")

@@ -107,8 +107,8 @@ class GroupDecider(Decider):
 
 
 def detach(delivery: Delivery) -> None:
-    """Let a delivery's number stand for a skip: a later report about the number does not concern
-    the delivery, and a device that does not have the number need not wait for it."""
+    """Separate a delivery from its sequence number, which becomes a skip: later reports about the
+    number do not concern the delivery, and a device that lacks the number need not wait for it."""
     outbound, seq = delivery.session.lane.outbound, delivery.seq
     if seq >= 0 and outbound.get(seq) is delivery:
         outbound.put(seq, Skip(seq))
@@ -116,9 +116,8 @@ def detach(delivery: Delivery) -> None:
 
 
 def close_number(deliveries: Deliveries, delivery: Delivery) -> None:
-    """Tell the device not to wait for the number of a delivery that was taken back, in case the
-    number has not left, as soon as the reason is durable. A device that has the number ignores
-    this."""
+    """Tell the device, as soon as the reason is durable, not to wait for the number of a delivery
+    that was taken back. A device that has received the number already ignores this."""
     session, seq = delivery.session, delivery.seq
     if seq < 0 or not session.greeted or not session.lane.outbound.awaits(seq):
         return

@@ -62,7 +62,7 @@ GROUP, QUEUE = TargetKind.GROUP, TargetKind.QUEUE
 ATOMIC, CLAIM = Binding.ATOMIC, Binding.CLAIM
 
 SWEEP = 1024
-"""Number of replace keys at which ended ones are first removed."""
+"""The number of replace keys at which the keys of ended messages are first removed."""
 
 FIRM = frozenset({Reliability.AT_LEAST_ONCE_PROCESSING, Reliability.EXACTLY_ONCE})
 
@@ -75,7 +75,7 @@ class Consumer(SessionPart):
         self.queues: list[SharedQueue] = []
 
     def before_sending(self, now: Micros) -> None:
-        """Put the device into the rings of its queues: it may have room for more."""
+        """Let the device's queues offer it entries again: it may have room for more."""
         for queue in self.queues:
             queue.look_at(self._session)
 
@@ -147,10 +147,10 @@ class GroupFeature(CoreFeature, Gate):
 
     def check(self, submission: Submission) -> None:
         if submission.binding and submission.target.kind is not GROUP:
-            raise InvalidRequest("only a message for a group is atomic or can be claimed")
+            raise InvalidRequest("only a message for a group can be atomic or claimable")
 
     def leaving(self, delivery: Delivery, channel: int, now: Micros) -> Leaving:
-        """Let a bound message wait for a device that can hold it back."""
+        """Set an atomic or claimable message aside until the device can hold back messages."""
         session = delivery.session
         if not delivery.item.message.binding or session in self._holding:
             return Leaving.GO
@@ -168,8 +168,8 @@ class GroupFeature(CoreFeature, Gate):
     # Acceptance.
 
     def reach(self, app: str, submission: Submission, now: Micros) -> Mapping[int, Device]:
-        """Return the members that a message for a group is for; none yet, if it is for a queue.
-        Raise an error for what cannot be promised."""
+        """Return the members that a message for a group is for, or no devices for a message to a
+        queue. Raise an error if the message asks for what cannot be promised."""
         target, binding = submission.target, submission.binding
         if target.kind is QUEUE:
             self.records.known(app, target)
@@ -204,7 +204,8 @@ class GroupFeature(CoreFeature, Gate):
                 raise QuotaExceeded("mailbox full", retry_after=60, device=device.name, limit=limit)
 
     def begin(self, item: Item, devices: Mapping[int, Device], now: Micros) -> None:
-        """Bind a message for a group or queue that was accepted, before its deliveries begin."""
+        """Attach a decider to an accepted message for a group or queue, before its deliveries
+        begin."""
         message = item.message
         members = tuple(sorted(devices))
         group_message: GroupDecider | None = None
@@ -277,7 +278,8 @@ class GroupFeature(CoreFeature, Gate):
     # Claims.
 
     def claim(self, session: Session, key: int, about: int | None, now: Micros) -> None:
-        """Decide about a device's claim; the device is told once that is durable."""
+        """Grant or refuse a device's claim of a message; the device gets the answer once the
+        decision is durable."""
         claim = self._claims.get(key) or self._over.get(key)
         if claim is None or claim.about.app != session.device.app:
             raise NotFound("no such message can be claimed", id=f"{key:016x}")
@@ -306,7 +308,7 @@ class GroupFeature(CoreFeature, Gate):
     # Groups and queues.
 
     def queue(self, app: str, name: str) -> SharedQueue:
-        """Return the queue of this name, which has a record."""
+        """Return the queue of this name; its record must exist."""
         queue = self._queues.get((app, name))
         if queue is None:
             record = self.records.find(app, Target(QUEUE, name)) or GroupRecord()
@@ -551,7 +553,8 @@ class DecisionWord:
     must_arrive = True
 
     def frame(self, delivery: Delivery) -> MessageFrame:
-        """Return the frame of an instruction to the device, which its application does not get."""
+        """Return the frame of an instruction, which the device follows without passing it to its
+        application."""
         message = delivery.item.message
         seq = delivery.seq if delivery.seq >= 0 else None
         decides = Headers(operation=Operation.DECISION, in_reply_to=message.in_reply_to)

@@ -65,7 +65,8 @@ class SharedQueue:
         return entry
 
     def add(self, entry: QueueEntry) -> None:
-        """Let an entry wait for a consumer; one that comes back is before those accepted later."""
+        """Let an entry wait for a consumer; an entry that comes back is placed before those
+        accepted later."""
         entry.waiting = True
         self.length += 1
         message = entry.item.message
@@ -81,7 +82,7 @@ class SharedQueue:
     # Consumers.
 
     def join(self, session: Session) -> None:
-        """Add a consumer, and look again at the entries that no other one can have."""
+        """Add a consumer, and look again at the entries that no other consumer can have."""
         self.consumers[session.device.number] = session
         self._look_again()
         self.look_at(session)
@@ -115,7 +116,7 @@ class SharedQueue:
             entry.take_back(reason, now)
 
     def look_at(self, session: Session) -> None:
-        """Put a consumer that may have room into the ring."""
+        """Offer entries to a consumer from now on, because it may have room."""
         if session.greeted and session not in self._ringed:
             self._ringed.add(session)
             self._ring.append(session)
@@ -159,7 +160,7 @@ class SharedQueue:
         """Give waiting entries to consumers that have room, each in turn.
 
         Every step gives an entry away, or takes a consumer out of the ring until something changes
-        for it: so the cost is that of what is moved.
+        for it: so the cost grows only with the number of entries that move.
         """
         while self._ring and (entry := self._first()) is not None:
             session = self._next(entry)

@@ -47,7 +47,8 @@ class QueueEntry(GroupDecider):
         self.left = False
         """Whether a consumer may have got the message."""
         self.until: Micros = 0
-        """The time until which the present consumer may take."""
+        """The time by which the present consumer has to finish; later the message may go to another
+        one."""
         self.waiting = False
         """Whether the entry is among those that wait for a consumer."""
         self.over = False

@@ -18,7 +18,8 @@ from lasthop.message import Target, TargetKind
 from lasthop.store.groups import GroupChanges, GroupRow
 
 MAX_GROUPS = 10_000
-"""Number of groups and queues of an app: they are kept in memory, and listed."""
+"""The largest number of groups and queues of an app: all of them are kept in memory, and can be
+listed."""
 
 KINDS = frozenset({TargetKind.GROUP, TargetKind.QUEUE})
 
@@ -32,10 +33,10 @@ class GroupRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
     made_at: Micros = 0
     patience: Micros = 60 * SECOND
     """For a queue, how long a consumer may take over a message before another one gets it. This has
-    to be longer than the longest piece of work, or that is done twice."""
+    to be longer than the longest piece of work, or the work is done twice."""
     prefetch: int = 16
-    """For a queue, the number of messages that a consumer has at a time. More make a slow consumer
-    hoard them, fewer make a fast one wait for the next."""
+    """For a queue, the largest number of messages that a consumer has at a time. A higher number
+    makes a slow consumer hoard messages, a lower one makes a fast consumer wait for the next."""
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -102,7 +103,9 @@ class GroupRecords:
         device = session.device
         record = self.find(device.app, target)
         if record is not None and not record.open and by_itself:
-            raise Forbidden(f"only an administrator adds to this {target.kind}", name=target.name)
+            raise Forbidden(
+                f"only an administrator can add members to this {target.kind}", name=target.name
+            )
         most = self._deliveries.limits.memberships_per_device
         if len(device.record.memberships) >= most and str(target) not in device.record.memberships:
             raise QuotaExceeded("too many groups and queues", retry_after=60, limit=most)
