@@ -37,7 +37,7 @@ class DeviceRecord(msgspec.Struct, omit_defaults=True):
     preferences: Preferences | None = None
     """The preferences that the owner set: links, quiet hours and costs."""
     routes: list[Route] = []
-    """How the device is reached over the air; empty for a device that connects by itself."""
+    """How the device is reached over the air; empty for a device that connects to the gateway."""
     addresses: list[str] = []
     """Client addresses of the device itself: `PLMN:+15551999`."""
     terms: dict[str, TopicTerms] = {}
@@ -80,8 +80,8 @@ class Device:
 
 
 def hash_token(token: str) -> bytes:
-    """Return the SHA-256 of a token, the only form in which tokens are kept. They are long and
-    random, so that one round protects them."""
+    """Return the SHA-256 of a token, the only form in which tokens are kept. Tokens are long and
+    random, so that one round of hashing is enough."""
     return hashlib.sha256(token.encode()).digest()
 
 
@@ -92,7 +92,7 @@ class Index:
         """Add a device, which is new or restored after a restart."""
 
     def amended(self, device: Device, before: DeviceRecord) -> None:
-        """Follow the change of a device's record."""
+        """Update the index after a device's record was changed."""
 
     def removed(self, device: Device) -> None:
         """Remove a device from the index."""
@@ -113,8 +113,8 @@ class Registry:
         self._by_user: dict[tuple[str, str], dict[int, Device]] = {}
         self._by_app: dict[str, dict[int, Device]] = {}
         self.changes = 0
-        """How often a device was added, removed or given to another target: devices that were found
-        for a target are still right as long as this number is the same."""
+        """How often a device was added, removed or given to another target: a list of devices that
+        was found for a target stays right as long as this number is the same."""
         self._indexes: list[Index] = []
         self._by_kind: dict[TargetKind, Index] = {}
 
@@ -125,7 +125,7 @@ class Registry:
         return iter(self._by_number.values())
 
     def index(self, index: Index, kind: TargetKind | None = None) -> None:
-        """Keep an index up to date, and find targets of a kind by it."""
+        """Add an index that is kept up to date, and by which targets of one kind are found."""
         self._indexes.append(index)
         if kind is not None:
             self._by_kind[kind] = index
@@ -184,15 +184,14 @@ class Registry:
         return (app, user) in self._by_user
 
     def amend(self, device: Device, record: DeviceRecord) -> None:
-        """Give a device another record; its subscriptions stay."""
+        """Replace a device's record; its subscriptions stay."""
         self.assign(device, record.user)
         before, device.record = device.record, record
         for index in self._indexes:
             index.amended(device, before)
 
     def reach(self, app: str, target: Target) -> Mapping[int, Device]:
-        """Return the devices that a target stands for now; raise an error if a name stands for
-        none.
+        """Return the devices that a target stands for now; raise an error if there are none.
 
         A topic may have no subscribers: its publisher need not know them.
         """

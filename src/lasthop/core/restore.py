@@ -105,7 +105,7 @@ def _under_way_again(deliveries: Deliveries, delivery: Delivery, now: Micros) ->
     # Every number under way was restored as a skip: anything else is a damaged store.
     if not isinstance(session.lane.outbound.get(delivery.seq), Skip):
         raise StoreBroken(
-            "an open delivery has a number that is not under way",
+            "the store is inconsistent: an open delivery has a number that is not under way",
             message=delivery.item.message.key,
             device=session.device.number,
             seq=delivery.seq,

@@ -30,8 +30,8 @@ RELEASE, BEST_EFFORT = Step.RELEASE, Reliability.BEST_EFFORT
 def release(
     deliveries: Deliveries, session: Session, delivery: Delivery, now: Micros, reason: str
 ) -> Event:
-    """Count a delivery as under way, so that it cannot be taken back from here on, and return the
-    event that records the release."""
+    """Count a delivery as under way, so that it can no longer be taken back, and return the event
+    that records the release."""
     message = delivery.item.message
     decider = delivery.decider
     if decider is deliveries.plain:
@@ -46,8 +46,8 @@ def release(
 
 
 def leaving(delivery: Delivery, now: Micros, channel: int = 0) -> Leaving:
-    """Return what the gates of a delivery say of its release: the answer of the first gate that
-    objects."""
+    """Ask the gates of a delivery whether it may be released; return the answer of the first gate
+    that objects."""
     for gate in delivery.item.gates:
         said = gate.leaving(delivery, channel, now)
         if said is not GO:
@@ -76,7 +76,7 @@ def divert(delivery: Delivery, now: Micros) -> bool:
 
 
 class NoAwaySender:
-    """The sender without contact for devices that have to connect to get their messages."""
+    """The away sender of devices that have to connect to get their messages: it sends nothing."""
 
     def __init__(self, deliveries: Deliveries) -> None:
         self._deliveries = deliveries
@@ -140,9 +140,9 @@ class PlainSender(Sender):
         return session.line_for(usual, delivery.item.message.quality)
 
     def acknowledged(self, session: Session, received: Iterable[object], now: Micros) -> None:
-        """Measure how long receipts take over each channel, where there are several or one is
-        lossy. A delivery that left twice is no measure: its receipt may be for either transmission
-        (Karn)."""
+        """Measure how long receipts take over each channel, if the device has several or the
+        channel is lossy. A delivery that left twice is not measured: its receipt may be for either
+        transmission (Karn)."""
         if session.retransmission is None:
             return
         for delivery in received:

@@ -1,4 +1,5 @@
-"""What outlives a device's channels: its mailbox, its numbering, and what is under way.
+"""The session of a device, which outlives its channels: its mailbox, its numbering, and what is
+under way.
 
 A session keeps order: the mailbox holds the open deliveries, best first; `outbound` those that have
 a sequence number and have not reached the application yet. A session decides nothing and sends
@@ -28,8 +29,8 @@ from lasthop.wire.hop.frames import Skip
 from lasthop.wire.hop.persistence import Numbering
 
 UnderWay: TypeAlias = Delivery | Skip
-"""What a sequence number stands for: a delivery, or a skip where the gateway no longer knows, after
-a restart."""
+"""What a sequence number stands for: a delivery, or a skip if the gateway no longer knows the
+delivery after a restart."""
 
 _NO_INCARNATION = bytes(8)
 
@@ -99,18 +100,19 @@ class Session:
         self.held_bytes = 0
         """Bytes that the device sent and that are not durable yet."""
         self.taken_bytes = 0
-        """Bytes among `held_bytes` whose durability nothing waits for yet."""
+        """The part of `held_bytes` for which no acknowledgement is scheduled yet."""
         self.line: ChannelState = AWAY
         """The channel to send over; `AWAY` if the device has none."""
         self.lines: tuple[ChannelState, ...] = ()
         """Every channel of the device, `line` among them, the newest last."""
         self.contacts = 0
-        """How often the device has come back and said what it has."""
+        """How often the device has come back and reported what it has received."""
         self.retransmission: Retransmission[Session] | None = None
         """The retransmission timer; None unless a channel may lose frames or there are several."""
         self.preserve = preserve
         self.preserved = False
-        """Whether a timer runs for the end of the preservation; there is never more than one."""
+        """Whether a timer is set for the end of the time in which the session is preserved; there
+        is never more than one such timer."""
         self.lost_at: Micros = 0
         self.ack_due = False
         self.dirty = False
@@ -171,7 +173,8 @@ class Session:
         return line
 
     def line_for(self, line: ChannelState, quality: Quality | None) -> ChannelState:
-        """Return this channel, or the newest one that has the quality if this one does not."""
+        """Return this channel if it has the required quality, otherwise the newest channel that has
+        it."""
         if quality is not None and not fits(line, quality):
             for other in reversed(self.lines):
                 if other.greeted and fits(other, quality):
@@ -185,7 +188,7 @@ class Session:
         return obstacle(line.network, line.link, quality)
 
     def line_besides(self, channel: int) -> ChannelState:
-        """Return another channel than this one, if there is one."""
+        """Return a channel of the session other than this one; None if there is none."""
         for other in reversed(self.lines):
             if other.greeted and other.channel != channel:
                 return other
@@ -212,7 +215,7 @@ class Session:
             self.line = next((other for other in reversed(self.lines) if other.greeted), AWAY)
 
     def numbering(self) -> Numbering:
-        """Return the epoch in force, with what was received in it."""
+        """Return the present epoch, with the numbers received in it."""
         return Numbering(self.incarnation, self.epoch, self.lane.inbound.received)
 
     @property
@@ -235,7 +238,8 @@ class Session:
         heapq.heappush(self._waiting, (-delivery.priority, delivery.place, delivery))
 
     def dequeue(self, delivery: Delivery) -> None:
-        """Take a delivery out of the queue: its rank has fallen while it waited for credit."""
+        """Take a delivery out of the queue, because its rank has fallen while it waited for
+        credit."""
         self._waiting = [row for row in self._waiting or () if row[2] is not delivery]
         heapq.heapify(self._waiting)
 
@@ -268,8 +272,8 @@ class Session:
             lane.leaving += 1
 
     def replace(self, replace_key: str, delivery: Delivery) -> Delivery | None:
-        """Register a delivery under its publisher's replace key, and return the delivery whose
-        place it takes."""
+        """Register a delivery under its publisher's replace key, and return the older delivery that
+        it replaces."""
         if self.replaceable is None:
             self.replaceable = {}
         at = (delivery.item.message.source, replace_key)
@@ -279,7 +283,7 @@ class Session:
 
     def not_replaceable(self, delivery: Delivery) -> None:
         """Remove a delivery that has ended or is about to leave from the replaceable ones: a later
-        message with its replace key is delivered besides it."""
+        message with its replace key is delivered in addition."""
         message = delivery.item.message
         at = (message.source, message.replace_key or "")
         if self.replaceable and self.replaceable.get(at) is delivery:

@@ -21,7 +21,8 @@ class TransferSource(Protocol):
 
     @property
     def queue(self) -> str | None:
-        """The queue name of the message, whose limits the bytes of the source count towards."""
+        """The queue name of the message: the bytes of the source count towards the limits of this
+        queue."""
         ...
 
     @property
@@ -49,8 +50,7 @@ class TransferSource(Protocol):
         ...
 
     def announced(self) -> bool:
-        """Return whether the device has been told, as far as necessary, what the pieces belong
-        to."""
+        """Return whether the device knows what the pieces belong to, if it has to know that."""
         ...
 
     @property
@@ -68,7 +68,7 @@ class TransferSource(Protocol):
         ...
 
     def last_word(self) -> Ending | None:
-        """Return how the transfer ends, once that is known; None before."""
+        """Return how the transfer ends, once that is known; None until then."""
         ...
 
     def confirmed(self, now: Micros) -> None:
@@ -90,6 +90,6 @@ class Transfer:
         self.source = source
 
     def place(self) -> tuple[int, int]:
-        """Return the sort key of the next piece: by priority, and transfers of one priority take
+        """Return the sort key of the next piece: by priority; transfers of the same priority take
         turns."""
         return -self.source.priority, self.sending.turn

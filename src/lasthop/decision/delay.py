@@ -34,7 +34,7 @@ class Wait(msgspec.Struct, frozen=True):
 def check_delay(delay: Micros) -> None:
     """Refuse a Dmax that is negative or longer than `MAX_DELAY`."""
     if not 0 <= delay <= MAX_DELAY:
-        raise InvalidRequest("a delay lies between 0 and 31 days", delay=delay)
+        raise InvalidRequest("a delay must be between 0 and 31 days", delay=delay)
 
 
 def adapt(

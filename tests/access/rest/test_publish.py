@@ -218,7 +218,7 @@ BAD: list[tuple[dict[str, Any], int, str | None, str]] = [
     ({"delay": "2h", "ttl": "1h"}, 400, None, "must come before"),
     ({"delay_tolerance": "some"}, 400, "delay_tolerance", "a duration is a number of seconds"),
     ({"delay_tolerance": -1}, 400, "delay_tolerance", "between 0 and ten years"),
-    ({"delay_tolerance": "32d"}, 400, "delay_tolerance", "a delay lies between 0 and 31 days"),
+    ({"delay_tolerance": "32d"}, 400, "delay_tolerance", "a delay must be between 0 and 31 days"),
     ({"reliability": "twice"}, 400, "reliability", "Invalid enum value"),
     ({"method": "pigeon"}, 400, "method", "Invalid enum value"),
     ({"method": "unconfirmed", "reliability": "exactly-once"}, 400, "method", "contradicts"),

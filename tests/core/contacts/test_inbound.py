@@ -115,7 +115,7 @@ class TestMessages:
         month = 31 * 86_400_000
         rig.hear(channel, says(0, Operation.DATA, to="device:tablet", tolerance=month + 1))
         assert refusal(rig, channel) == "invalid_request"
-        assert b"a delay lies between 0 and 31 days" in rig.messages(channel)[-1].body
+        assert b"a delay must be between 0 and 31 days" in rig.messages(channel)[-1].body
 
 
 class TestReplies:

@@ -420,7 +420,7 @@ def test_a_device_says_what_it_prefers(rig: Rig) -> None:
 @pytest.mark.parametrize(
     "body, detail",
     [
-        (b"{", "preferences are a JSON object: "),
+        (b"{", "preferences must be a JSON object: "),
         (b"[]", "not preferences: Expected `object`, got `array`"),
         (b'{"likes":1}', "not preferences: Object contains unknown field `likes`"),
         (b'{"zone":"Mars/Olympus"}', "Mars/Olympus"),

@@ -212,7 +212,7 @@ def test_an_answer_cannot_be_answered() -> None:
     reply = Headers(operation=Operation.REPLY, in_reply_to=key)
     office.hear(phone, MessageFrame(0, None, None, reply, b"this"))
     refused = office.say(answer(b"why?"))
-    assert refused == "an answer of a device cannot be answered"
+    assert refused == "the answer of a device cannot be answered"
     row = office.row(key)
     assert office.store.messages([row.reply])[row.reply].body == b"this"
 
@@ -254,12 +254,15 @@ def test_everything_of_a_verdict_is_in_one_commit() -> None:
 @pytest.mark.parametrize(
     "verdict, why",
     [
-        (Verdict(state={"n": bytes(2000)}), "the state is too large"),
+        (Verdict(state={"n": bytes(2000)}), "the surrogate's state is too large"),
         (changed(bytes(2000)), "body too large"),
         (sending("device:nobody", b"x"), "no such device"),
         (sending("nonsense", b"x"), "a target is device:NAME"),
         (sending("device:phone", bytes(2000)), "body too large"),
-        (Verdict(sends=(OutgoingMail("device:phone", Content(b"x")),) * 101), "too many messages"),
+        (
+            Verdict(sends=(OutgoingMail("device:phone", Content(b"x")),) * 101),
+            "the surrogate sends too many messages",
+        ),
     ],
     ids=["state", "content", "unknown", "nonsense", "large", "many"],
 )

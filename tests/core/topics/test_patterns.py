@@ -136,5 +136,7 @@ class TestInTheGateway:
     def test_terms_are_for_one_topic(self) -> None:
         rig = Rig()
         rig.connect("phone")
-        with pytest.raises(InvalidRequest, match="terms are for one topic, not for a pattern"):
+        with pytest.raises(
+            InvalidRequest, match="terms can be set for one topic, not for a pattern"
+        ):
             rig.gateway.topics.subscribe(APP, "phone", "news.*", rig.now, TopicTerms())

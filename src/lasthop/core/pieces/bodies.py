@@ -30,7 +30,8 @@ from lasthop.wire.hop.frames import Ending, EndStatus, Headers, MessageFrame, Ta
 from lasthop.wire.hop.transfer import CORRUPT, FIRST_LIMIT, Sending
 
 WINDOW = 1 << 20
-"""Bytes of a body that are kept after it was read from the store again: memory is tight."""
+"""The number of bytes of a body that are kept in memory after the body was read from the store
+again, to save memory."""
 
 GONE = "the message is not open any more"
 _PLAIN = Headers()
@@ -96,7 +97,7 @@ class BodySource:
             self._bodies.fetch(self)
 
     def fetched(self, body: bytes) -> None:
-        """Take the body from the store, and keep a window of it."""
+        """Accept the body that was read from the store, and keep a window of it."""
         self._fetching = False
         self._checksum = zlib.crc32(body)
         offset = self._window[0]
@@ -125,7 +126,7 @@ class BodySource:
         """Do nothing: the gateway has the whole body, so that it can be sent from the start."""
 
     def taken(self, offset: int, now: Micros) -> None:
-        """Do nothing: a body counts only when the device has all of it."""
+        """Do nothing: it matters only when the device has the whole body."""
 
     def last_word(self) -> Ending | None:
         item = self.delivery.item
@@ -173,7 +174,8 @@ class Bodies(Gate, DeliveryObserver):
         item.observe(self)
 
     def ended(self, delivery: Delivery) -> None:
-        """Let the session look at its transfers: a body that went ahead may be of no use now."""
+        """Let the session look at its transfers again: a body that went ahead may be of no use
+        now."""
         if delivery.session.transfers:
             self._deliveries.touch(delivery.session)
 
@@ -244,9 +246,9 @@ class Bodies(Gate, DeliveryObserver):
             raise NotFound("there is no such message to pull", id=f"{key or 0:016x}")
 
     def is_known(self, delivery: Delivery) -> bool:
-        """Return whether the device may know of the message. A message that left is known also when
-        it is to leave once more, under a new number, and when the store was restored from a backup
-        that does not say so."""
+        """Return whether the device may know of the message. That holds for every message that has
+        left, also if it is to leave again under a new number, or if the store was restored from an
+        older backup."""
         if delivery.state is PENDING:
             message = delivery.item.message
             restored = message.key <= self._earlier and not message.binding
@@ -254,8 +256,8 @@ class Bodies(Gate, DeliveryObserver):
         return delivery.state in (SENDING, State.RECEIVED)
 
     def wanted(self, session: Session, taken: Taken) -> bool:
-        """Return whether a body that the device has a part of is still to come. A pull that a stop
-        interrupted begins again."""
+        """Return whether the device still needs the rest of a body that it has a part of. A pull
+        that a stop of the gateway interrupted begins again."""
         delivery = session.mailbox.get(taken.transfer)
         if delivery is None:
             return False
@@ -288,7 +290,7 @@ class Bodies(Gate, DeliveryObserver):
         self._fetching[key].append(source)
 
     def resend(self, delivery: Delivery, now: Micros) -> None:
-        """Send a message once more whose body was not with the device after all."""
+        """Send a message once more, because the device did not have its body after all."""
         self._dispatcher.resend(delivery.session, delivery, now, "its body had been lost")
 
     def fetched(self, messages: Mapping[int, Message]) -> None:
@@ -301,13 +303,13 @@ class Bodies(Gate, DeliveryObserver):
                 self._deliveries.touch(source.delivery.session)
 
     def arrived(self, delivery: Delivery) -> None:
-        """Let a message follow its body, which the device has as a whole."""
+        """Let a message follow its body, because the device has the whole body now."""
         session = delivery.session
         session.sender.changed()
         self._deliveries.touch(session)
 
     def refused(self, delivery: Delivery, reason: str, now: Micros) -> None:
-        """Give a delivery up whose body the device refuses."""
+        """Give up a delivery because the device refuses its body."""
         if delivery.state is PENDING:
             self._deliveries.give_up(
                 delivery, Step.GIVE_UP, now, reason or "the device does not take it"

@@ -103,8 +103,8 @@ class PieceFeature(CoreFeature):
         self._pump.again(session)
 
     def drained(self, channel: int, now: Micros) -> None:
-        """Take the driver's report on a `SendPiece` effect: the piece has left the channel's unsent
-        buffer."""
+        """Handle the driver's report on a `SendPiece` effect: the piece has left the channel's
+        unsent buffer."""
         found = self._contacts.find(channel)
         if found is not None:
             self._pump.drained(*found, now)

@@ -1,7 +1,7 @@
 """Pieces to and from devices: one at a time, after every message that may leave.
 
-A piece is handed to a channel only when the one before has left its unsent buffer. A message never
-waits for more than that one, however much is under way.
+A piece is handed to a channel only when the piece before has left the channel's unsent buffer. So a
+message never waits for more than one piece, however much is under way.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ OVER = "it is over here"
 UNKNOWN = "no such stream"
 
 MOST_OVER = 1024
-"""Number of ENDING frames that are kept until a device confirms them. A device that asks about ever
-more ended transfers and confirms nothing gets its answers, but they are not remembered."""
+"""The largest number of ENDING frames that are kept until a device confirms them. A device that
+asks about ever more ended transfers and confirms nothing gets its answers, but they are not
+remembered."""
 
 
 def takes_pieces(channel: ChannelState) -> bool:
@@ -41,7 +42,7 @@ class PiecePump:
         self.begin_upload: Callable[[Session, int], PieceSink | None] = lambda _session, _key: None
         """Begins the upload of a body when its first piece comes; None if it cannot begin now."""
         self.wanted: Callable[[Session, Taken], bool] = lambda _session, _taken: False
-        """Returns whether a body that the device has a part of is still to come, or begins now."""
+        """Returns whether the device still needs the rest of a body that it has a part of."""
 
     def transfers(self, session: Session) -> SessionTransfers:
         """Return the transfers of a session, which are made when first needed."""
@@ -68,8 +69,8 @@ class PiecePump:
         self._deliveries.touch(session)
 
     def again(self, session: Session, *, alone: bool = False) -> None:
-        """Ask how far every transfer is: a contact begins, `alone` with one channel, or one of
-        several channels has ended."""
+        """Ask the device how much it has of every transfer, because a contact begins (`alone`: with
+        one channel) or one of several channels has ended."""
         transfers = self._transfers.get(session)
         if transfers is None:
             return
@@ -89,7 +90,7 @@ class PiecePump:
         self._deliveries.touch(session)
 
     def joined(self, session: Session) -> None:
-        """Note that there is one more channel, so that frames may overtake one another."""
+        """Note that the device has one more channel, so that frames may overtake one another."""
         transfers = self._transfers.get(session)
         if transfers is not None:
             transfers.alone = False
@@ -97,7 +98,7 @@ class PiecePump:
     # Frames from devices.
 
     def piece(self, session: Session, piece: Piece, now: Micros) -> None:
-        """Take a piece of a device's transfer; an empty one asks how far the gateway is."""
+        """Handle a piece that a device sent; an empty piece asks how much the gateway has."""
         transfers = self.transfers(session)
         sink = transfers.incoming.get(piece.transfer)
         if sink is None and not piece.stream:
@@ -115,7 +116,7 @@ class PiecePump:
         self._deliveries.touch(session)
 
     def taken(self, session: Session, taken: Taken, now: Micros) -> None:
-        """Take the device's report of how far it has a transfer."""
+        """Handle the device's report of how much it has of a transfer."""
         transfers = self.transfers(session)
         outgoing = transfers.outgoing.get(taken.transfer)
         if outgoing is None:
@@ -142,7 +143,7 @@ class PiecePump:
         self._deliveries.touch(session)
 
     def ending(self, session: Session, ending: Ending, now: Micros) -> None:
-        """Take the device's ENDING of a transfer, in either direction."""
+        """Handle the ENDING frame that the device sent for a transfer, in either direction."""
         transfers = self.transfers(session)
         key = ending.transfer
         self._deliveries.touch(session)
@@ -190,7 +191,8 @@ class PiecePump:
     # Frames to devices.
 
     def pump(self, session: Session, transfers: SessionTransfers, now: Micros) -> None:
-        """Send a device what there is to tell it about transfers, and let the next pieces leave."""
+        """Send a device the reports about its transfers that are due, and let the next pieces
+        leave."""
         if not session.greeted or not takes_pieces(session.line):
             return
         frames = self._words(session, transfers, now)

@@ -29,11 +29,11 @@ class PieceSink(Protocol):
         ...
 
     def piece(self, piece: Piece, now: Micros) -> None:
-        """Take a piece that has come."""
+        """Handle a piece that the device sent."""
         ...
 
     def ending(self, ending: Ending, now: Micros) -> None:
-        """Take the device's ENDING of the transfer."""
+        """Handle the ENDING frame that the device sent for the transfer."""
         ...
 
     def answer(self) -> Ending | None:
@@ -46,7 +46,8 @@ class Pump(Protocol):
     """Sends the pieces of a session's transfers."""
 
     def pump(self, session: Session, transfers: SessionTransfers, now: Micros) -> None:
-        """Send a device what there is to tell it about transfers, and let the next pieces leave."""
+        """Send a device the reports about its transfers that are due, and let the next pieces
+        leave."""
         ...
 
 
@@ -75,18 +76,18 @@ class SessionTransfers(SessionPart):
         self.incoming: dict[int, PieceSink] = {}
         """The incoming transfers, by the key that the device gave."""
         self.claimed: dict[int, None] = {}
-        """Bodies of the device that were joined with their messages in this contact."""
+        """Bodies from the device that were joined with their messages in this contact."""
         self.said: set[int] = set()
-        """Incoming transfers whose ENDING was sent in this contact."""
+        """Incoming transfers for which the gateway has sent an ENDING frame in this contact."""
         self.over: dict[int, Ending] = {}
-        """The ENDING of bodies that will not be continued, until the device confirms it in this
-        contact."""
+        """The ENDING frames of bodies that will not be continued, each kept until the device
+        confirms it in this contact."""
         self.told: set[int] = set()
         """The keys in `over` whose ENDING was sent, over a channel that is still open."""
         self.turns = 0
         self.alone = False
-        """Whether this contact has had one channel only: then no frame can be overtaken by a later
-        one."""
+        """Whether the device has had only one channel in this contact, so that no frame can
+        overtake another."""
         self.due: Micros | None = None
         """When to ask again on a channel that loses frames; None if there is nothing to ask."""
         self.armed: Micros | None = None

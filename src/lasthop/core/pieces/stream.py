@@ -88,8 +88,8 @@ class Stream:
         self._chunks.append((offset, body))
 
     def fresh(self, offset: int, body: bytes, window: int) -> bytes:
-        """Return those of these bytes that are new and fit into the window; raise an error after
-        the end or behind a gap."""
+        """Return the bytes among these that are new and fit into the window; raise an error if the
+        stream has ended, or if bytes in between are missing."""
         record = self.record
         if not self.open:
             raise Conflict(
@@ -113,19 +113,23 @@ class Stream:
         return offset
 
     def check_end(self, size: int | None, checksum: int | None) -> None:
-        """Raise an error if the sender's size or checksum is not that of what was received."""
+        """Raise an error if the size or checksum that the sender states is not that of the received
+        bytes."""
         record = self.record
         if size is not None and size != record.received:
-            raise Conflict("not all of the stream has come", size=size, position=record.received)
+            raise Conflict(
+                "some bytes of the stream are missing", size=size, position=record.received
+            )
         if checksum is not None and checksum != record.checksum:
             raise InvalidRequest(
-                "the checksum is not that of the bytes received",
+                "the checksum does not match the received bytes",
                 checksum=f"{checksum:08x}",
                 expected=f"{record.checksum:08x}",
             )
 
     def read(self, offset: int, size: int) -> bytes:
-        """Return up to `size` durable bytes from `offset`; none if they were handed on."""
+        """Return up to `size` durable bytes from `offset`; none if the gateway no longer has
+        them."""
         size = min(size, self.durable - offset)
         found: list[bytes] = []
         for start, chunk in self._chunks:
@@ -140,7 +144,7 @@ class Stream:
 
     def taken(self, offset: int, now: Micros) -> int | None:
         """Note that the receiver has all bytes below `offset`; return the offset of the first piece
-        that is kept, or None if no piece was dropped."""
+        that is still kept, or None if no piece was dropped."""
         record = self.record
         if offset <= record.taken:
             return None

@@ -50,7 +50,7 @@ class Streams(DeliveryObserver):
         self._uploads = uploads
         self._open: dict[int, Stream] = {}
         self.restored = StreamsRestored()
-        """What the store knows, while the gateway is restored."""
+        """The rows of streams and uploads from the store, kept while the gateway is restored."""
 
     # Opening.
 
@@ -68,7 +68,7 @@ class Streams(DeliveryObserver):
         target = submission.target
         if target.kind not in (TargetKind.DEVICE, TargetKind.PUBLISHER):
             raise InvalidRequest(
-                "a stream goes to one device, or to a publisher: device:NAME or publisher:",
+                "a stream must go to one device or to a publisher: device:NAME or publisher:",
                 target=str(target),
             )
         receiver = None
@@ -160,14 +160,14 @@ class Streams(DeliveryObserver):
 
     @property
     def window(self) -> int:
-        """Bytes of a stream that are held at most."""
+        """The largest number of bytes of a stream that the gateway holds."""
         return self._deliveries.limits.stream_window
 
     # Growing.
 
     def append(self, stream: Stream, offset: int, body: bytes, now: Micros) -> int:
-        """Take bytes that are new and fit, and return the position, which is durable with the open
-        commit.
+        """Add those of the bytes that are new and fit, and return the position, which is durable
+        with the open commit.
 
         Bytes that came before are ignored; a gap is refused.
         """
@@ -357,7 +357,7 @@ class Streams(DeliveryObserver):
         self._deliveries.timers.add(due, _StreamPatience(self, stream))
 
     def woken(self, stream: Stream, now: Micros) -> None:
-        """Give a stream up if it has not moved for too long; otherwise wait on."""
+        """Give up a stream that has not moved for too long; otherwise keep waiting."""
         if self._open.get(stream.key) is not stream:
             return
         if now < stream.record.moved_at + self._deliveries.limits.stream_patience:
@@ -407,7 +407,7 @@ _decode = msgspec.json.Decoder(StreamRecord | UploadRecord).decode
 
 
 def no_such_stream(key: int) -> NotFound:
-    """Return the error for a stream that does not exist, or not for this caller."""
+    """Return the error for a stream that does not exist, or that this caller may not use."""
     return NotFound("no such stream is open", id=f"{key:016x}")
 
 

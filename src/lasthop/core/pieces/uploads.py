@@ -23,8 +23,8 @@ from lasthop.wire.hop.frames import Ending, EndStatus, Piece
 from lasthop.wire.hop.transfer import FIRST_LIMIT, Receiving
 
 MOST_CLAIMED = 256
-"""Number of claimed bodies of which late copies of pieces are recognised, on channels that
-duplicate frames."""
+"""The largest number of completed bodies that are remembered, so that late copies of their pieces
+are recognised on channels that duplicate frames."""
 
 
 class UploadRecord(msgspec.Struct, array_like=True, frozen=True, tag="body"):
@@ -157,7 +157,7 @@ class Uploads:
         return size > self._deliveries.limits.uploads_per_device * self.most(session.device.app)
 
     def most(self, app: str) -> int:
-        """Return the bytes that a body of an app may have."""
+        """Return the largest number of bytes that a body of an app can have."""
         limits = self._deliveries.limits
         behaviour = self._deliveries.behaviours.get(app)
         return limits.body if behaviour is None else behaviour.most(limits.body)
@@ -178,7 +178,7 @@ class Uploads:
         return False
 
     def keep(self, upload: Upload, offset: int, body: bytes) -> None:
-        """Make bytes of an upload durable, and then acknowledge them."""
+        """Make bytes of an upload durable, and acknowledge them after that."""
         changes = self._deliveries.commits.open.of(StreamChanges)
         if not offset:
             record = UploadRecord(upload.session.device.number, upload.theirs)
@@ -191,12 +191,12 @@ class Uploads:
         self._deliveries.commits.when_durable(action)
 
     def touch(self, session: Session) -> None:
-        """Let the session send what there is to tell the device."""
+        """Let the session send the reports that are due to the device."""
         self._deliveries.touch(session)
 
     def forget(self, upload: Upload) -> None:
-        """End an upload: its message has the body, or it was given up; then begin those that
-        wait."""
+        """End an upload, because its message has the body or it was given up; begin uploads that
+        wait for room."""
         if self._open.pop(upload.key, None) is None:
             return
         upload.over = True

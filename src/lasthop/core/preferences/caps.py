@@ -19,7 +19,7 @@ class Caps:
         self.change(preferences)
 
     def change(self, preferences: Preferences) -> None:
-        """Replace the caps. One that differs only in its limit keeps its count."""
+        """Replace the caps. A cap that differs only in its limit keeps its count."""
         known = {(cap.period, cap.queues): counter for cap, counter in self._counted}
         self._counted = []
         for cap in preferences.caps:

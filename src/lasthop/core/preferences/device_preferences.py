@@ -38,19 +38,20 @@ BUDGETS, CAPS = "budgets", "caps"
 
 
 class HeldQueue:
-    """Deliveries of one lane that wait behind the first of them: in order of acceptance, or the
-    best first where a cap chooses among them."""
+    """The deliveries of one lane that are held back, in order of acceptance; or best first, if a
+    cap lets fewer of them through than wait."""
 
     __slots__ = ("by_rank", "queue", "reason")
 
     def __init__(self, reason: str, *, by_rank: bool = False) -> None:
         self.by_rank = by_rank
-        """Whether the best comes first, because a cap lets fewer come than wait."""
+        """Whether the best delivery comes first, because a cap lets fewer deliveries through than
+        wait."""
         self.queue: list[tuple[float, int, Delivery]] = []
         self.reason = reason
 
     def add(self, delivery: Delivery) -> None:
-        """Add a delivery; one that comes back after its release gets its old place."""
+        """Add a delivery; a delivery that comes back after its release gets its old place."""
         self._push(delivery, delivery.place)
 
     def _push(self, delivery: Delivery, place: int) -> None:
@@ -58,14 +59,14 @@ class HeldQueue:
         heapq.heappush(self.queue, (-rank, place, delivery))
 
     def take_over(self, other: HeldQueue) -> None:
-        """Take the deliveries of another queue."""
+        """Move the deliveries of another queue to this one."""
         for _, place, delivery in other.queue:
             self._push(delivery, place)  # Its old place: the delivery may have another one by now.
 
     @property
     def order(self) -> tuple[int, float, int]:
-        """The sort key of the queue among lanes: by priority, then by rank under a cap, then by
-        acceptance."""
+        """The key by which the held queues of a device are sorted: priority of the first delivery,
+        then its rank if a cap applies, then its time of acceptance."""
         rank, key, delivery = self.queue[0]
         return -delivery.item.message.priority, rank, key
 
@@ -90,17 +91,18 @@ class DevicePreferences:
         self.caps = Caps(preferences)
         self.held: dict[OrderKey, HeldQueue] = {}
         self.parked: dict[Delivery, None] = {}
-        """Released deliveries that no link may carry again just now."""
+        """Released deliveries that no link may carry for the moment."""
         self.promised: dict[Delivery, Reserved] = {}
-        """Deliveries that leave again once their reservation is durable: after a crash a
-        reservation without a trace would be spent a second time."""
+        """Deliveries that will leave again once their reservation is durable: a reservation that a
+        crash erased would be spent a second time."""
         self.resting: dict[Delivery, None] = {}
-        """Deliveries that carriers are to have at a better time; each has a timer."""
+        """Deliveries that carriers will get at a better time; each of them has a timer."""
         self.reconsider = False
         """Whether links, limits or preferences have changed since the held deliveries were last
         looked at."""
         self.due: Micros | None = None
-        """The time for which the device is among the gateway's timers; None if it is not."""
+        """The time at which the gateway's timers will wake the device's preferences; None if no
+        timer is set."""
         self.spent = False
         """Whether something was spent since the links were last checked against their limits."""
         self.closures: dict[str, Closure] = {}
@@ -108,7 +110,8 @@ class DevicePreferences:
         self.wanted: tuple[str, ...] = ()
         """Links that the device should open."""
         self.told: tuple[int, tuple[str, ...]] = (0, ())
-        """The contact in which the device was told of `wanted`, and what it was told."""
+        """The contact in which the device was last told which links to open, and the links that it
+        was told."""
 
     @property
     def budgets(self) -> Budgets:
@@ -142,7 +145,7 @@ class DevicePreferences:
             commit.remember(0, BUDGETS, encode_budgets(shared))
 
     def prefer(self, preferences: Preferences) -> None:
-        """Replace the preferences; what was spent stays spent."""
+        """Replace the preferences; amounts that were spent stay spent."""
         self.ledger.change(preferences.limits, zone_name=preferences.zone)
         self.preferences = preferences
         self.caps.change(preferences)
@@ -155,7 +158,7 @@ class DevicePreferences:
     # Decisions.
 
     def choice(self, delivery: Delivery, size: int, now: Micros) -> Choice | Unsatisfiable:
-        """Return over which link a delivery goes now, or what it waits for; `size` bytes of its
+        """Return the link over which a delivery goes now, or what it waits for; `size` bytes of its
         body are still to leave."""
         message = delivery.item.message
         since = max(message.accepted_at, message.deliver_after or 0)
@@ -176,7 +179,7 @@ class DevicePreferences:
     def link_for(
         self, question: Question, queue: str | None, quality: Quality | None, now: Micros
     ) -> Choice:
-        """Return over which link something of a queue goes now, or what it waits for."""
+        """Return the link over which a message of a queue goes now, or what it waits for."""
         preferences = self.preferences
         chosen = choose(
             question,
@@ -194,8 +197,8 @@ class DevicePreferences:
         return chosen
 
     def slot(self, delivery: Delivery, now: Micros) -> Slot | Unsatisfiable | None:
-        """Return when a delivery may be sent; None for at any time. A delivery that has left before
-        is not held."""
+        """Return when a delivery may be sent; None if it may be sent at any time. A delivery that
+        has left before is not held."""
         if delivery.attempts:
             return None
         message = delivery.item.message
@@ -263,8 +266,8 @@ class DevicePreferences:
                 cap.record(now)
 
     def left(self, delivery: Delivery, now: Micros) -> int:
-        """Charge a delivery that was handed to its channel; return the money, with what its body
-        has cost ahead of it."""
+        """Charge a delivery that was handed to its channel; return its price, including that of a
+        body that went ahead of it."""
         reserved = self.ledger.reserved(delivery)
         assert reserved is not None
         line = self.session.line_of(reserved.channel)

@@ -21,7 +21,7 @@ def decode_preferences(body: bytes) -> Preferences:
             raise cause from None
         raise InvalidRequest(f"not preferences: {error}") from None
     except msgspec.DecodeError as error:
-        raise InvalidRequest(f"preferences are a JSON object: {error}") from None
+        raise InvalidRequest(f"preferences must be a JSON object: {error}") from None
 
 
 def encode_preferences(preferences: Preferences) -> bytes:

@@ -31,7 +31,8 @@ from lasthop.wire.hop.frames import CloseCode, Headers, Hello, MessageFrame, Ope
 
 
 class PreferenceFeature(CoreFeature):
-    """Gives senders to devices that have preferences, and to all if they share limits."""
+    """Gives a sender to each device that has preferences, or to every device if all share
+    limits."""
 
     def __init__(self, spine: Spine) -> None:
         self.deliveries = spine.deliveries
@@ -172,7 +173,7 @@ class PreferenceSender(Sender):
         self.device_preferences.refund(delivery, now)
 
     def acknowledged(self, session: Session, received: Iterable[object], now: Micros) -> None:
-        """Measure a channel by when the device acknowledges what left over it."""
+        """Update the measurements of a channel from the device's acknowledgements."""
         for delivery in received:
             line = None
             if isinstance(delivery, Delivery):
@@ -204,8 +205,8 @@ class PreferenceSender(Sender):
         self.device_preferences.grants.revoke(now)
 
     def patience(self, channel: ChannelState) -> Micros:
-        """Return the microseconds after which to choose again: the choice knows when a receipt is
-        missing, and whether a deadline comes first."""
+        """Return the microseconds after which the link is chosen again: the choice knows when a
+        receipt is missing, and whether a deadline comes first."""
         return min(FIRST_TIMEOUT, receipt_timeout(self.device_preferences.link_of(channel), 0))
 
     def settled(self, session: Session, now: Micros) -> None:

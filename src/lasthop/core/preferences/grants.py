@@ -92,8 +92,8 @@ class Grants:
             self._over(outgoing, now)
 
     def revoke(self, now: Micros) -> None:
-        """Take back all grants, because the links have changed: what has not left is decided about
-        again."""
+        """Take back all grants because the links have changed: it is decided again how the
+        remaining bytes leave."""
         for outgoing in list(self._given):
             self._over(outgoing, now)
 

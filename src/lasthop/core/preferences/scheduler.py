@@ -160,8 +160,8 @@ class PreferenceScheduler:
         delivery: Delivery,
         now: Micros,
     ) -> ChannelState | None:
-        """Return the channel for a released delivery; None if no link may carry it just now, or if
-        it leaves once its price is durably reserved."""
+        """Return the channel for a released delivery; None if no link may carry it at present, or
+        if it leaves later, once its price is durably reserved."""
         device_preferences.parked.pop(delivery, None)
         reserved = device_preferences.ledger.reserved(delivery)
         if reserved is not None:

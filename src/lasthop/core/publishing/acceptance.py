@@ -38,9 +38,8 @@ from lasthop.store.commit import KeyRow
 DEVICE = TargetKind.DEVICE
 
 RECENT_KEYS = 100_000
-"""Number of idempotency keys remembered in memory; older ones are looked up in the store before a
-submission comes in. The number must exceed what can be accepted while such a look-up is under
-way."""
+"""The number of idempotency keys remembered in memory; older ones are looked up in the store before
+a submission comes in. The number must exceed what can be accepted during such a look-up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +154,8 @@ class Acceptance:
         ]
 
     def cancel(self, app: str, key: int, now: Micros) -> Withdrawal | None:
-        """Take a message back from every device that has not been sent it; None if nothing of it is
-        open."""
+        """Take a message back from every device that has not been sent it; None if no delivery of
+        it is open."""
         item = self.find(app, key)
         if item is None:
             for take_back in self._moments.take_back:
@@ -200,14 +199,14 @@ class Acceptance:
         *,
         attach: Callable[[Item], None],
     ) -> Message:
-        """Accept one message for these devices, of which there must be some; `attach` gets it
+        """Accept one message for these devices, at least one; `attach` is called with the message
         before its first delivery."""
         self._check_form(app, submission, now)
         self._check_room([submission], [devices])
         return self._own(app, source, submission, devices, now, attach)
 
     def hold(self, app: str, source: str, submission: Submission, now: Micros) -> Item:
-        """Own a message without beginning a delivery: the caller decides later whether it is
+        """Keep a message without beginning a delivery: the caller decides later whether it is
         accepted again or dropped."""
         self._check(app, submission, now)
         item = self._deliveries.own(self._make(app, source, submission, now))
@@ -290,8 +289,8 @@ class Acceptance:
         return message
 
     def find(self, app: str, key: int) -> Item | None:
-        """Return an app's message if any of it is open. Raise an error for a message of another
-        app, and for one of the gateway itself, which no publisher can take back."""
+        """Return an app's message if a delivery of it is open. Raise an error for a message of
+        another app, and for a message of the gateway itself, which no publisher can take back."""
         item = self._deliveries.items.get(key)
         if item is not None and (item.message.app != app or item.message.source == GATEWAY):
             raise NotFound("no such message", id=f"{key:016x}")

@@ -18,8 +18,8 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 def maker(kind: type[T], copied: Mapping[str, str], given: Iterable[str]) -> Callable[..., T]:
     """Return a function that makes a struct from an object and keyword arguments: the field `name`
-    is the object's attribute `copied[name]`, or the argument `name` if it is `given`. A field that
-    is neither stays at its default."""
+    gets the object's attribute `copied[name]`, or the argument `name` if `name` is in `given`. All
+    other fields keep their defaults."""
     given = tuple(given)
     values = {name: f"it.{attribute}" for name, attribute in copied.items()}
     values |= {name: name for name in given}

@@ -2,8 +2,8 @@
 
 The deliveries to a few devices begin in the commit that accepts the message. For many, each batch
 follows the commit of the one before, so that a large topic holds up nobody; a later message of the
-same source to one of these devices waits behind it. So it does behind a message of which it is not
-known yet which of its devices want it.
+same source to one of these devices waits behind it. It also waits behind a message while it is not
+known yet which devices want that message.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from lasthop.wire import tracecontext
 ACCEPTED, DEVICE = Kind.ACCEPTED, TargetKind.DEVICE
 
 MOST_ASKED = 16
-"""Fan-outs in a lane that are asked whether a new message has to wait for them; behind more than
-these it waits without asking."""
+"""The largest number of fan-outs in a lane that are checked one by one to see whether a new message
+has to wait for them; if there are more, the message waits in any case."""
 
 BATCHES_PER_TURN = 4
-"""Batches of all messages together that begin between two turns of the driver: a delivery takes
-some five microseconds, so 2,000 take 10 ms."""
+"""The number of batches, of all messages together, that begin between two turns of the driver: a
+delivery takes some five microseconds, so 2,000 take 10 ms."""
 
 PASSED_OVER = 10
-"""Number of devices that do not want a message which cost as much time as one delivery that
-begins."""
+"""The number of devices that can be passed over, because they do not want a message, in the time
+that it takes to begin one delivery."""
 
 
 class Fanout:
@@ -60,10 +60,12 @@ class Fanout:
         self.devices = devices
         """The devices whose deliveries have not begun, highest number first."""
         self.shared = True
-        """Whether other fan-outs may have the same list, as before the first delivery."""
+        """Whether other fan-outs may use the same list of devices; it is copied before the first
+        delivery."""
         self.last = last
         self.stored = stored
-        """Whether the store has a row of the fan-out: most are done in one commit and need none."""
+        """Whether the store has a row of the fan-out: most fan-outs are done in one commit and need
+        none."""
         item.spreading = True
 
     @property
@@ -104,7 +106,7 @@ class Fanouts:
         self._left = BATCHES_PER_TURN * deliveries.limits.fanout_batch
 
     def turned(self) -> None:
-        """Allow the next batches: the driver has served all other work since the last ones."""
+        """Allow the next batches, because a new turn of the driver begins."""
         self._left = BATCHES_PER_TURN * self._deliveries.limits.fanout_batch
 
     def begin(
@@ -240,8 +242,8 @@ class Fanouts:
         return cost
 
     def resume(self, row: FanoutRow) -> None:
-        """Continue a fan-out that a stop interrupted: for the present subscribers, or for those who
-        were in the group when the message was accepted."""
+        """Continue a fan-out that a stop of the gateway interrupted: for the present subscribers of
+        the topic, or for the members that the group had when the message was accepted."""
         item = self._deliveries.items[row.message]
         message = item.message
         rule = self._moments.targets[message.target.kind]
@@ -298,7 +300,8 @@ class Fanouts:
         self._deliveries.release(item)
 
     def deliver(self, item: Item, device: Device, now: Micros) -> None:
-        """Begin one delivery of a message that goes to one device after the other."""
+        """Begin the delivery of a message to one device, where the caller chooses the devices one
+        by one."""
         self._deliver(item, device, now)
 
     def _deliver(self, item: Item, device: Device, now: Micros, remark: str = "") -> None:

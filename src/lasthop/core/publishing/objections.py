@@ -1,7 +1,8 @@
 """Whether a request can be met at all by the devices that it is for.
 
-A publisher who sends to one device is told at once that its preferences leave no way; nothing is
-stored then. For one device among many the delivery is suppressed with the same words.
+A publisher who sends to one device is told at once if the device's preferences rule the message
+out; nothing is stored then. For one device among many the delivery is suppressed with the same
+words.
 """
 
 from __future__ import annotations
@@ -15,15 +16,14 @@ from lasthop.core.registry import Device
 from lasthop.errors import Contradiction
 
 FEW = 16
-"""Number of devices of one user that are all checked. To know that none can have a message takes a
-proof for each; beyond this the message is accepted, and every delivery records what became of
-it."""
+"""The largest number of devices of one user that are all checked: each check is a proof that takes
+time. For more devices the message is accepted, and every delivery records what became of it."""
 
 
 def check_possible(
     deliveries: Deliveries, devices: Mapping[int, Device], asked: Asked, now: Micros
 ) -> None:
-    """Raise an error for a message that none of these devices can ever have as it is asked for."""
+    """Raise an error if none of these devices can ever get a message as its publisher asks."""
     if len(devices) > FEW:
         return
     first: Contradiction | None = None
@@ -39,8 +39,7 @@ def check_possible(
 def check_possible_for_all(
     deliveries: Deliveries, devices: Mapping[int, Device], asked: Asked, now: Micros
 ) -> None:
-    """Raise an error for a message that one of these devices can never have, where all must have
-    it."""
+    """Raise an error if one of these devices can never get a message that all must get."""
     for device in devices.values():
         error = _objection(deliveries, device, asked, now)
         if error is not None:

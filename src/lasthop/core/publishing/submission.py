@@ -68,16 +68,16 @@ accepted_at=)`."""
 submission_of: Callable[[Message], Submission] = maker(
     Submission, {name: name for name in SAID}, ()
 )
-"""Makes the submission by which a message could be sent again."""
+"""Makes a submission that would send a message again."""
 
 
 def check_times(submission: Submission, now: Micros) -> None:
-    """Raise an error if a submission is too late for every device, or its delay tolerance is not a
-    possible one."""
+    """Raise an error if a submission is too late for every device, or if its delay tolerance is out
+    of range."""
     tolerance = submission.delay_tolerance
     if tolerance is not None and not 0 <= tolerance <= MAX_DELAY:
         raise InvalidRequest(
-            "delay_tolerance: a delay lies between 0 and 31 days", field="delay_tolerance"
+            "delay_tolerance: a delay must be between 0 and 31 days", field="delay_tolerance"
         )
     before, after = submission.deliver_before, submission.deliver_after
     if before is None:

@@ -56,8 +56,8 @@ class PlainTarget:
 
 
 class Person(PlainTarget):
-    """A device, or all devices of a user: a publisher is told at once why none of them can have a
-    message."""
+    """A device, or all devices of a user: the publisher is told at once if none of them can ever
+    get a message, and why."""
 
     def reach(self, app: str, submission: Submission, now: Micros) -> Mapping[int, Device]:
         deliveries = self._deliveries
@@ -71,7 +71,8 @@ class Person(PlainTarget):
 
 
 class PublisherTarget(PlainTarget):
-    """The publisher of a message that is being answered: the answer is fetched, not delivered."""
+    """The publisher of a message that is being answered: the publisher fetches the answer, and
+    nothing is delivered."""
 
     def reach(self, app: str, submission: Submission, now: Micros) -> Mapping[int, Device]:
         return {}

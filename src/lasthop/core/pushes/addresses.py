@@ -1,8 +1,9 @@
 """Client addresses: what an initiator writes, mapped to devices, users and groups.
 
-An address is found in this order: a record of its own, which may name any target; the devices that
-have it; and, for a user-defined identifier, the user or else the device of that name. A device and
-a user are persons, for whom any one device will do; a topic and an app are groups.
+An address is looked up in this order: in the table of addresses, whose entries may name any target;
+among the devices' own addresses; and, for a user-defined identifier, as the name of a user or else
+of a device. A device and a user are persons, for whom any one device will do; a topic and an app
+are groups.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ from lasthop.wire.pap.addresses import IPV4, IPV6, MAN, PLMN, URI, USER, ClientA
 GROUPS = frozenset({TargetKind.TOPIC, TargetKind.APP, TargetKind.GROUP})
 
 ALWAYS_SERVED = frozenset({USER, PLMN, IPV4, IPV6, MAN, URI})
-"""Address types of which an address that no device has is unknown. Any other type is served as soon
-as one device has an address of it."""
+"""Address types that are served even if no device has such an address: an address that nobody has
+is then unknown. Any other type is served as soon as one device has an address of it."""
 
 
 class AddressNotServed(Rejected):
-    """The error for an address of a type that is not served here, or of another gateway."""
+    """The error for an address whose type is not served here, or that belongs to another
+    gateway."""
 
     code = "address_not_served"
     pap_code = 2002
@@ -45,7 +47,7 @@ class AddressPlace(NamedTuple):
     target: Target
     devices: Mapping[int, Device]
     everyone: bool = False
-    """Whether each of the devices counts; otherwise any one of them will do."""
+    """Whether all of the devices must get a push; otherwise any one of them is enough."""
 
 
 class AddressBook(Index):
@@ -72,7 +74,8 @@ class AddressBook(Index):
             return AddressRow(app, address, "")
         if target.kind is TargetKind.SERVICE:
             raise InvalidRequest(
-                "an address stands for a device, a user, a topic or everyone", target=str(target)
+                "an address must stand for a device, a user, a topic or everyone",
+                target=str(target),
             )
         if (app, address) not in self._targets:
             self._count(app, address, 1)
@@ -104,8 +107,8 @@ class AddressBook(Index):
             self._count(device.app, address, -1)
 
     def check(self, app: str, addresses: Iterable[str], device: Device | None) -> None:
-        """Raise an error for an address of a network that another device has. User-defined
-        identifiers may be shared."""
+        """Raise an error if another device has this network address. User-defined identifiers may
+        be shared."""
         for address in addresses:
             others = self._devices.get((app, address), {})
             if address.startswith(f"{USER}:") or not others:

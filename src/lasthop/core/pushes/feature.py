@@ -1,8 +1,8 @@
-"""Pushes of PAP initiators: the same messages as any, with what only PAP asks for.
+"""Pushes of PAP initiators: ordinary messages, with the reports and addresses that only PAP has.
 
 A push is one message. To one address it goes like any other; to several it goes to all devices that
-they stand for, each once, and every address is reported separately. What is open of a push is an
-observer of its message's `Item`; how it ended is in the rows of its deliveries.
+they stand for, each once, and every address is reported separately. An open push is an observer of
+its message's `Item`; how a push ended is in the rows of its deliveries.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ from lasthop.wire.pap.outcomes import RELEASED, REPLACEMENT, PushReport, cancel_
 from lasthop.wire.pap.uaprof import fits
 
 MAX_LISTED = 100_000
-"""Number of devices that the addresses of a push stand for together, where they must be listed; a
-device with several addresses counts for each. At seven octets each they are a row of 700 kB. A
-single group is not listed and has no limit."""
+"""The largest number of devices that the addresses of a push stand for together, where they must be
+listed; a device with several addresses counts for each. At seven octets each they are a row of 700
+kB. A single group is not listed and has no limit."""
 
 MAX_HASTENED = 10_000
-"""Number of deliveries that are begun at once when a push is taken back in part while it fans
-out."""
+"""The largest number of deliveries that are begun at once when a push is taken back in part while
+its deliveries are still being begun."""
 
 RETRY_SPREADING = 5.0
-"""Seconds after which an initiator may try again; a hundred thousand deliveries are begun in about
-as many."""
+"""Seconds after which an initiator may try again; about a hundred thousand deliveries can be begun
+in that time."""
 
 
 class PushUnknown(NotFound):
@@ -201,7 +201,7 @@ class PushFeature(CoreFeature):
         return message
 
     def is_used(self, identity: bytes) -> bool:
-        """Return whether a push-id was used lately, by a push that need not be durable yet."""
+        """Return whether a push-id was used lately, even if that push is not durable yet."""
         return self._ids.is_used(identity)
 
     def _resolve(
@@ -231,7 +231,9 @@ class PushFeature(CoreFeature):
         """Return what an address stands for now."""
         address = parse_address(text)
         if self._ppg_names and address.gateway not in self._ppg_names:
-            raise AddressNotServed("the address is of another gateway", gateway=address.gateway)
+            raise AddressNotServed(
+                "the address belongs to another gateway", gateway=address.gateway
+            )
         return self.addresses.find(app, address, self._deliveries.registry)
 
     def _replacing(
@@ -266,7 +268,7 @@ class PushFeature(CoreFeature):
                 kept.append((text, NotReplaceable("the push to be replaced is not pending there")))
         if not any(isinstance(place, AddressPlace) for _, place in kept):
             raise NotReplaceable(
-                "the push to be replaced is pending nowhere", push_id=order.push_id
+                "the push to be replaced is not pending at any address", push_id=order.push_id
             )
         return kept, list(taken_back.values())
 
@@ -284,7 +286,9 @@ class PushFeature(CoreFeature):
         many = len(self._fanouts.still_to_come(key)) > MAX_HASTENED
         # Too many deliveries to begin in one commit, or it is not known yet which devices want it.
         if many or self._fanouts.undecided(key):
-            raise Overloaded("this push is just being fanned out", retry_after=RETRY_SPREADING)
+            raise Overloaded(
+                "the deliveries of this push are still being begun", retry_after=RETRY_SPREADING
+            )
         self._fanouts.hasten(key, now)
 
     # Cancellation and reports.
@@ -292,11 +296,11 @@ class PushFeature(CoreFeature):
     def cancel(
         self, known: KnownPush, addresses: Iterable[str], now: Micros
     ) -> list[tuple[str, int]] | None:
-        """Take a push back at these addresses, or at all if there are none: at each of them wholly
-        or not at all.
+        """Take a push back at these addresses, or at all addresses if none are named: at each
+        address wholly or not at all.
 
-        Return a code for each address; None if nothing of the push is open, so that it can only be
-        too late.
+        Return a code for each address; None if no delivery of the push is open, so that it is too
+        late.
         """
         item = self._deliveries.items.get(known.message)
         push = self._open.get(known.message)

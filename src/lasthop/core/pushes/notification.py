@@ -50,14 +50,15 @@ class NotificationPatience:
     """How long a notification is tried; an initiator that was away for longer asks for the
     status."""
     response_wait: Micros = 30 * SECOND
-    """How long after the delivery the answer of its device is waited for."""
+    """How long after a delivery the gateway waits for the answer of the device."""
     window: int = 8
-    """Notifications under way to one destination."""
+    """The largest number of notifications under way to one destination."""
     in_flight: int = 64
-    """Notifications under way to all destinations: each holds a connection and a body."""
+    """The largest number of notifications under way to all destinations: each holds a connection
+    and a body."""
     waiting: int = 100_000
-    """Notifications that wait for one destination, at some 600 bytes each. Beyond this its
-    initiator's pushes are refused until it accepts notifications."""
+    """The largest number of notifications that wait for one destination, at some 600 bytes each.
+    Beyond this its initiator's pushes are refused until it accepts notifications."""
 
 
 class Notification:
@@ -259,7 +260,7 @@ class Notifications:
         return Notify(row.message, row.place, push.notify_to, document, row.reply)
 
     def answered(self, message: int, place: int, answer: PapAnswer, now: Micros) -> None:
-        """Take the initiator's answer to a `Notify` effect."""
+        """Handle the initiator's answer to a `Notify` effect."""
         notification = self._pending[message, place]
         destination = notification.destination
         destination.in_flight -= 1

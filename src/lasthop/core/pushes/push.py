@@ -37,7 +37,7 @@ class OpenPushes(Protocol):
 
 
 class PushInProgress(DeliveryObserver):
-    """The open side of one push. `_best` has the report so far of each address: the reports of
+    """One push that is not over. `_best` has the report so far of each address: the reports of
     ended deliveries are combined one by one, so that a group costs no memory."""
 
     __slots__ = (
@@ -158,7 +158,8 @@ class PushInProgress(DeliveryObserver):
         )
 
     def resume(self, place: int, report: PushReport) -> None:
-        """Restore an outcome that was known before a restart, and notified if it was final."""
+        """Restore the outcome at an address that was known before a restart; if it was final, the
+        initiator has been notified."""
         self._take(place, report)
         self._told[place] = bool(self.row.addresses[place].code)
 
@@ -176,7 +177,7 @@ class PushInProgress(DeliveryObserver):
         return bool(self._item.deliveries) or self._item.spreading
 
     def cancellable(self, asked: set[int]) -> set[int]:
-        """Return those of the asked addresses from which the push can be taken back entirely.
+        """Return those of the given addresses from which the push can be taken back entirely.
 
         No delivery of it may have left, none may have ended in a way that outweighs cancellation,
         and no device may have another address that keeps the push.

@@ -13,8 +13,8 @@ from lasthop.errors import Conflict
 from lasthop.store.pushes import KnownPush
 
 RECENT = 100_000
-"""Number of ids remembered: it must exceed what can be accepted while a door looks into the
-store."""
+"""The number of push-ids remembered: it must exceed the number that can be accepted while a door
+looks into the store."""
 
 
 class DuplicatePush(Conflict):
@@ -42,12 +42,12 @@ class PushIds:
         self._recent: dict[bytes, None] = {}
 
     def check(self, identity: bytes, known: KnownPush | None, push_id: str) -> None:
-        """Raise an error for an id that was used; `known` is the store's row of it."""
+        """Raise an error if a push-id was used before; `known` is the store's row of it."""
         if known is not None or self.is_used(identity):
             raise DuplicatePush("this push-id was used before", push_id=push_id)
 
     def is_used(self, identity: bytes) -> bool:
-        """Return whether an id was used lately, by a push that need not be durable yet."""
+        """Return whether a push-id was used lately, even if its push is not durable yet."""
         return identity in self._recent
 
     def use(self, identity: bytes) -> None:

@@ -58,7 +58,7 @@ _UNREACHED = frozenset({2002, 2003, 2005})
 
 
 def report_of(state: State, code: int, at: Micros, method: DeliveryMethod) -> PushReport:
-    """Return the report of one delivery; `method` is the one that was asked for."""
+    """Return the report of one delivery; `method` is the delivery method that was asked for."""
     line = REPORTS[state]
     if code not in STATES[line.state].codes:
         code = line.code
@@ -82,7 +82,7 @@ def withdrawn(at: Micros) -> PushReport:
 
 
 def audience_of(addressee: Addressee) -> Audience:
-    """Return whether all devices of an address count, or any one of them."""
+    """Return whether all devices of an address must get a push, or any one of them is enough."""
     return Audience.EVERYONE if addressee.everyone else Audience.PERSON
 
 

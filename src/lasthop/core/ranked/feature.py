@@ -66,8 +66,8 @@ TOPIC = TargetKind.TOPIC
 T = TypeVar("T")
 
 INVENTORY = -1
-"""The value of `_there` for a device that will report its inventory before anything is decided for
-it."""
+"""The value of `_there` for a device that has yet to report its inventory: nothing is decided for
+it before."""
 
 HAD = "the application has had it"
 
@@ -266,8 +266,8 @@ class RankedFeature(CoreFeature):
         return [ranked for ranked in found if ranked is not None and ranked.feed is subscription]
 
     def policies_changed(self, now: Micros) -> int:
-        """Choose the policy of every feed again after a reload; return how many feeds changed
-        theirs."""
+        """Choose the policy of every feed again after a reload; return how many feeds got another
+        policy."""
         changed = 0
         for part in self._parts.values():
             for subscription in part.subscriptions.values():
@@ -275,7 +275,7 @@ class RankedFeature(CoreFeature):
         return changed
 
     def follow(self, subscription: RankedSubscription, now: Micros) -> bool:
-        """Let a feed use the policy that is configured for it; return False if it does already."""
+        """Let a feed use the policy that is configured for it; return False if it already does."""
         device = subscription.session.device
         choice = subscription.terms.choice(
             self._book.choose(device.app, device.name, subscription.topic)
@@ -344,7 +344,7 @@ class RankedFeature(CoreFeature):
                 self._deliveries.touch(session)
 
     def proceed(self, now: Micros) -> None:
-        """Tell the next feeds of new ranks, as many as one commit is to have."""
+        """Tell more feeds about changed ranks, as many as fit into one commit."""
         left = self._deliveries.limits.fanout_batch
         while self._reranking and left:
             deliveries = self._reranking[0][1]
@@ -364,8 +364,8 @@ class RankedFeature(CoreFeature):
     def introduced(
         self, session: Session, hello: Hello, now: Micros, *, resumed: bool, forgot: bool
     ) -> None:
-        """Note that a device is in contact; it may have something to report before anything is
-        decided."""
+        """Note that a device is in contact; the feature may have to wait for its report before it
+        decides anything."""
         self._there.pop(session, None)
         if not hello.features & Feature.FEEDS:
             return
@@ -409,12 +409,13 @@ class RankedFeature(CoreFeature):
                 subscription.take(Lost(tuple(lost)), now)
 
     def ready(self, session: Session) -> bool:
-        """Return whether decisions can be taken for a device in contact."""
+        """Return whether a device is in contact and has reported enough for decisions to be
+        taken."""
         awaited = self._there.get(session)
         return awaited == 0 and session.greeted
 
     def look_at(self, session: Session, now: Micros) -> None:
-        """Draw the consequences for the feeds of a session that was touched."""
+        """Let the feeds of a session act on what has changed for it."""
         awaited = self._there.get(session)
         if awaited is not None and awaited > 0 and session.lane.inbound.received >= awaited:
             self._there[session] = 0
@@ -453,7 +454,7 @@ class RankedFeature(CoreFeature):
     # Reports of devices.
 
     def look(self, session: Session, topic: str, look: Look, key: int | None, now: Micros) -> None:
-        """Show a user who looks at a ranked topic the best messages."""
+        """Show the best messages to a user who looks at a ranked topic."""
         subscription = self.subscription(session, topic)
         if subscription is None:
             raise NotFound("there is no ranked subscription to this topic", topic=topic)
@@ -477,7 +478,7 @@ class RankedFeature(CoreFeature):
             subscription.say(ShowKept(()), reply_to=key)
 
     def report(self, session: Session, topic: str | None, report: Report, now: Micros) -> None:
-        """Take a device's report of what became of the messages that it keeps."""
+        """Handle a device's report of what became of the messages that it keeps."""
         if report.reads:
             subscription = self.subscription(session, topic or "")
             if subscription is None and not topic:
@@ -580,8 +581,8 @@ class RankedFeature(CoreFeature):
             self._deliveries.touch(session)
 
     def acknowledged(self, ranked: RankedDelivery, now: Micros) -> None:
-        """Take the step for a closed number: the device has stored the message, or has followed the
-        instruction."""
+        """Take the step for an acknowledged number: the device has stored the message, or has
+        followed the instruction."""
         subscription, delivery = ranked.feed, ranked.delivery
         if ranked.instructs or subscription is None or not ranked.keep:
             self._deliveries.step(delivery, Step.DELIVER, now)
@@ -623,7 +624,8 @@ class RankedFeature(CoreFeature):
             self._restored = None
 
     def queue_again(self) -> None:
-        """Queue again what was queued before a restart, now that everything is restored."""
+        """Queue the deliveries again that were queued before a restart, after everything was
+        restored."""
         queued, self._queued_again = self._queued_again, []
         for stamp, _, _, ranked in sorted(queued, key=lambda row: row[:3]):
             if ranked.delivery.state is PENDING:
@@ -632,7 +634,7 @@ class RankedFeature(CoreFeature):
     # Context.
 
     def mute(self, session: Session, topic: str, quiet: bool, now: Micros) -> None:
-        """Mute a topic because of the user's context, or end that."""
+        """Mute a topic because of the user's context, or unmute it."""
         subscription = self.subscription(session, topic)
         if subscription is not None and subscription.muted != quiet:
             subscription.muted = quiet

@@ -136,6 +136,6 @@ class FeedQueue:
 
 
 def shown_by(said: list[Instruction] | tuple[Instruction, ...]) -> tuple[int, ...]:
-    """Return the keys of the messages that the application has got when these instructions are
-    followed."""
+    """Return the keys of the messages that the application will have got after these instructions
+    were followed."""
     return tuple(key for one in said if isinstance(one, ShowKept) for key in one.keys)

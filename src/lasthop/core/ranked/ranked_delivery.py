@@ -24,7 +24,7 @@ class RankedSteps(Protocol):
     """The interface of the feature that handles all ranked deliveries."""
 
     def acknowledged(self, ranked: RankedDelivery, now: Micros) -> None:
-        """Take the step for a ranked delivery whose number is closed."""
+        """Take the step for a ranked delivery whose number the device has acknowledged."""
         ...
 
     def wait_again(self, ranked: RankedDelivery, now: Micros) -> None:
@@ -33,9 +33,9 @@ class RankedSteps(Protocol):
 
 
 class RankedDelivery(Decider):
-    """Decides one delivery of a ranked topic: it waits until its feed lets it go. Its closed number
-    only says that the device has it: a message that is kept on the device has not been shown
-    yet."""
+    """Decides one delivery of a ranked topic: it waits until its feed lets it go. An acknowledged
+    number only says that the device has the message: one that is kept on the device has not been
+    shown yet."""
 
     __slots__ = (
         "_common",
@@ -71,20 +71,22 @@ class RankedDelivery(Decider):
         self.feed = subscription
         """The feed that decides about the delivery; None when the subscription has ended."""
         self.arrived = False
-        """Whether the feed knows of the message: not before its `deliver_after`."""
+        """Whether the feed has been told of the message, which happens at its `deliver_after` if it
+        has one."""
         self.keep = False
         """Whether the device keeps the message in its own queue until it is read."""
         self.forget = False
         """Whether the device will be told to forget the message as soon as it has it."""
         self.shown: tuple[int, ...] | None = None
-        """For an instruction, the keys of the messages that the application gets by it; None for a
-        message."""
+        """The keys of the messages that the application gets by an instruction; None if the
+        delivery is a message."""
         self.followed = True
         """False once the device has reported that it did not follow the instruction."""
 
     @property
     def stamp(self) -> int:
-        """The turn of the delivery to leave, compared with keys; 0 while it is not to leave."""
+        """The delivery's turn to leave, compared with the keys of messages; 0 while it must not
+        leave."""
         return self.delivery.place
 
     @stamp.setter
@@ -119,8 +121,8 @@ class RankedDelivery(Decider):
         return False
 
     def numbers(self, delivery: Delivery) -> bool:
-        """Return True: by the number the device reports what became of the delivery, whatever its
-        publisher asked for."""
+        """Return True: the device uses the number to report what became of the delivery, whatever
+        its publisher asked for."""
         return True
 
     def released(self, delivery: Delivery, now: Micros, reason: str) -> Event:
@@ -131,14 +133,14 @@ class RankedDelivery(Decider):
         return event
 
     def received(self, delivery: Delivery, now: Micros) -> None:
-        """Do nothing: only a closed number tells something of a ranked delivery."""
+        """Do nothing: for a ranked delivery only the acknowledgement of its number counts."""
 
     def acknowledged(self, delivery: Delivery, now: Micros) -> None:
         self._common.acknowledged(self, now)
 
     def dropped(self, delivery: Delivery, now: Micros) -> None:
-        """Note that the device could not follow an instruction, of which its report says more; or
-        that a message came too late."""
+        """Note that the device could not follow an instruction, for a reason that its report gives;
+        or that a message came too late."""
         if not self.instructs:
             super().dropped(delivery, now)
             return

@@ -11,8 +11,8 @@ from lasthop.decision.volume.memory import FeedState
 from lasthop.decision.volume.policy_choice import PolicyChoice
 
 HOT, COLD = 0, 1
-"""The parts of a feed's row: the first changes with every message, the second seldom and is
-larger."""
+"""The two parts of a feed's row: the first changes with every message; the second changes seldom
+and is larger."""
 
 PLACES: dict[Place, int] = {
     Place.DELAYED: 1,
@@ -26,12 +26,12 @@ PLACES: dict[Place, int] = {
 PLACE_OF = {number: place for place, number in PLACES.items()}
 
 OVER, SHOWN, EARLY = 0, 6, 7
-"""Places of messages that the feed has closed, that wait for the device's report, or that the feed
-does not know yet because of their `deliver_after`."""
+"""Places of messages that the feed has finished with, that wait for the device's report, or that
+the feed does not know yet because of their `deliver_after`."""
 
 NOT_FOLLOWED = 8
-"""The place of an instruction that the device has reported not to have followed; other instructions
-need no row."""
+"""The place of an instruction that the device did not follow, according to its report; other
+instructions need no row."""
 
 
 class Hot(msgspec.Struct, omit_defaults=True):

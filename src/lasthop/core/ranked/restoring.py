@@ -52,7 +52,7 @@ class FeedOperations(RankedSteps, Protocol):
 
 
 class FeedsRestored:
-    """Rebuilds feeds, then the deliveries that they decide about."""
+    """Rebuilds feeds after a restart, and then the deliveries that they decide about."""
 
     def __init__(
         self, deliveries: Deliveries, feeds: FeedOperations, restored: RankedRestored, now: Micros

@@ -1,8 +1,9 @@
 """One device's feed of one topic in the gateway: the engine's feed, its deliveries, and the
 instructions to the device.
 
-The feed decides at once; what it sends is put in a lane and leaves it in order: a message before
-the instruction that shows it, an instruction to forget before the message comes again.
+The feed decides at once; its messages and instructions are put in a lane and leave it in order: a
+message before the instruction that shows it, an instruction to forget before the message comes
+again.
 """
 
 from __future__ import annotations
@@ -72,7 +73,8 @@ class QueuedSend(msgspec.Struct):
 
 
 class Say(msgspec.Struct):
-    """A step in the lane: an instruction to the device, maybe the answer to a look."""
+    """A step in the lane: an instruction to the device, perhaps the answer to a user's look at the
+    topic."""
 
     instruction: Instruction
     reply_to: int | None = None
@@ -101,17 +103,17 @@ class RankedSubscription:
         self.feed.track()
         self.lane: deque[QueuedSend | Say] = deque()
         self.armed: Micros | None = None
-        """The time for which the feed is among the gateway's timers; None if it is not."""
+        """The time at which the gateway's timers will wake the feed; None if no timer is set."""
         self.muted = False
         self._changed: set[int] = set()
         """Messages whose rows are to be written though the feed did not move them."""
         self._new = True
         self.gone = False
-        """Whether the subscription has ended or was replaced by other terms: nothing is written of
-        this one."""
+        """Whether the subscription has ended or was replaced by one with other terms, so that it is
+        no longer written to the store."""
         self.dirty = False
         self.looking: int | None = None
-        """The key of the look that is being answered; None if there is none."""
+        """The key of the user's look that is being answered; None if there is none."""
 
     def _subscription(self) -> Subscription:
         record = self.session.device.record
@@ -148,7 +150,7 @@ class RankedSubscription:
         self.take(Arrived(message.key, message.rank, message.deliver_before), now)
 
     def take(self, given: Input, now: Micros) -> None:
-        """Give the feed an input, and carry out its effects."""
+        """Give the feed an input, and carry out the effects that it returns."""
         effects = self.feed.take(given, now)
         self.note()
         if effects:
@@ -168,7 +170,8 @@ class RankedSubscription:
             self._arm()
 
     def due(self, ranked: RankedDelivery, now: Micros) -> bool:
-        """Act on a time of a delivery; return False if the dispatcher has to deal with it."""
+        """Act on a time that was set for a delivery; return False if the dispatcher has to handle
+        it."""
         delivery = ranked.delivery
         if delivery.state is not PENDING or ranked.instructs:
             return False
@@ -215,7 +218,7 @@ class RankedSubscription:
             self.take(RankChanged(message.key, message.rank), now)
 
     def why(self, ranked: RankedDelivery) -> str:
-        """Return the reason for the event of a delivery that leaves."""
+        """Return the reason that is recorded in the event of a delivery that leaves."""
         if ranked.instructs:
             return "what the feed says"
         key = ranked.key
@@ -227,7 +230,7 @@ class RankedSubscription:
         event.policy = self.choice.label
 
     def say(self, instruction: Instruction, *, reply_to: int | None = None) -> None:
-        """Send the device an instruction, after those before it."""
+        """Send the device an instruction, after the earlier ones."""
         self.lane.append(Say(instruction, reply_to))
         self.note()
         self._deliveries.touch(self.session)
@@ -274,7 +277,8 @@ class RankedSubscription:
             self.looking = None
 
     def retract(self, key: int, reason: str, now: Micros) -> None:
-        """Tell the device to forget a message; an application that has it may want to know."""
+        """Tell the device to forget a message; if the application has the message already, it is
+        told too."""
         self._tell(Kind.RETRACTED, now, msg=key, reason=reason)
         why = Why.ROOM if reason == NO_ROOM else Why.RANK
         self.lane.append(Say(Forget(why, (key,))))

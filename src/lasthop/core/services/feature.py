@@ -26,8 +26,8 @@ from lasthop.wire.hop.frames import ASKED_TYPE, Headers, MessageFrame, Operation
 from lasthop.wire.hop.services import Service, decode_question, decode_service, encode
 
 MOST_ASKED = 2000
-"""Number of devices that one request may gather from: their names are one message, and so is the
-answer of each."""
+"""The largest number of devices that one request may gather answers from: their names must fit into
+one message, and every answer is one more message."""
 
 JSON = "application/json"
 
@@ -74,8 +74,8 @@ class ServiceFeature(CoreFeature):
     # Requests that gather.
 
     def intake(self, arrival: Arrival, now: Micros) -> bool:
-        """Tell a device that gathers answers which devices will answer, when its request is
-        accepted."""
+        """Tell a device which devices will answer its request, when a request that gathers answers
+        is accepted."""
         headers, submission = arrival.headers, arrival.submission
         if headers.gather and headers.reply_within is not None and not arrival.answers_to:
             asked = self._asked_by(arrival.session, submission, now)
@@ -121,7 +121,7 @@ class ServiceFeature(CoreFeature):
             self._answer(session, frame, msgspec.json.encode(asked), ASKED_TYPE, before, now)
 
     def offer(self, session: Session, service: Service, now: Micros) -> bool:
-        """Let a device offer a service; return False if it does already."""
+        """Let a device offer a service; return False if it already does."""
         if not self.book.offer(session.device, service, here=session.greeted):
             return False
         self._changed(session, f"it offers {service.title}", now)
@@ -136,7 +136,7 @@ class ServiceFeature(CoreFeature):
         return True
 
     def find(self, session: Session, frame: MessageFrame, now: Micros) -> None:
-        """Answer a device that looks for services with those that match."""
+        """Answer a device that looks for services with the offers that match."""
         question = decode_question(frame.body)
         offers = self.book.find(session.device.app, question)
         self._answer(session, frame, encode(offers), JSON, None, now)

@@ -1,8 +1,8 @@
 """The devices that offer services, and which of them gets the next request.
 
-Requests go round the devices that are in contact, in the order in which they came into contact;
-when none is, round all that offer the service. Both are a step in a dictionary, however many
-devices there are.
+The devices in contact take turns, in the order in which they came into contact; if none is in
+contact, all devices that offer the service take turns. Choosing the next device costs one step in a
+dictionary, however many devices there are.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from lasthop.wire.hop.services import (
 )
 
 MOST_OFFERED = 32
-"""Number of services of one device: they are stored in its record."""
+"""The largest number of services of one device: they are stored in its record."""
 
 MOST_FOUND = 100
 LARGEST_ANSWER = 512 << 10
-"""Number of offers in an answer, and their bytes: the answer is a message, whose body has a
-limit."""
+"""The largest number of offers in an answer, and of their bytes: the answer is a message, whose
+body has a limit."""
 
 
 class _Providers:
@@ -72,11 +72,13 @@ class ServiceIndex(Index):
             self._leave(device, service)
 
     def reach(self, app: str, name: str) -> Mapping[int, Device]:
-        raise NotFound("a service is found when a message for it is accepted", target=name)
+        raise NotFound(
+            "the devices of a service are known only when a message for it is accepted", target=name
+        )
 
     def offer(self, device: Device, service: Service, *, here: bool) -> bool:
-        """Let a device offer a service, in place of an earlier version; return False if it does
-        already."""
+        """Let a device offer a service, in place of an earlier version; return False if it already
+        does."""
         record = device.record
         old = record.services.get(service.name)
         if old == service:

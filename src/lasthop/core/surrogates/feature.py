@@ -1,8 +1,8 @@
 """Surrogates as a feature: a message of their apps waits, durably, until its surrogate has decided.
 
-A mail is given to the surrogate as often as it takes, and counts once: the changes of the state,
-the messages that it caused and its own end are in one commit. A message that fails too often goes
-on as it is, or is refused.
+A mail may be given to the surrogate several times, but takes effect once: the changes of the state,
+the messages that it caused and the end of the wait are in one commit. A message at which the
+surrogate fails too often goes on unchanged, or is refused.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from lasthop.surrogate.mail import Verdict
 from lasthop.wire.hop.frames import MessageFrame
 
 FIRST_REST = 100 * MILLISECOND
-"""The pause after a failure: long enough for a passing trouble, short beside the deadline of a
-message. It grows fourfold each time."""
+"""The pause after a first failure: long enough for a passing trouble, short compared with the
+deadline of a message. Each further pause is four times as long."""
 
 NOT_ASKED = ("surrogate:", GATEWAY)
 """Sources whose messages no surrogate is asked about: surrogates themselves, and the gateway."""
@@ -96,8 +96,8 @@ class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
         return 1 << 62 if queue is None else max(0, queue.terms.queue - queue.waiting)
 
     def admit(self, app: str, source: str, submissions: Sequence[Submission]) -> None:
-        """Refuse messages for single devices while too many wait. Those for many are let in: their
-        deliveries begin when there is room."""
+        """Refuse messages for single devices while too many messages wait. Messages for many
+        devices are accepted: their deliveries begin when there is room."""
         if not self.capacity(app) and not source.startswith(NOT_ASKED):
             for submission in submissions:
                 if submission.target.kind is TargetKind.DEVICE:
@@ -149,7 +149,7 @@ class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
         return True
 
     def forgotten(self, session: Session) -> None:
-        """Drop the waiting messages of a device that is removed."""
+        """Drop the waiting messages of a device that is being removed."""
         for consultation in [c for c in self._held.values() if c.session is session]:
             self._close(consultation)
             self._outcomes.let_fall(consultation)
@@ -213,7 +213,8 @@ class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
                 self._deliveries.effects.append(Fetch([queue.fetching]))
 
     def fetched(self, messages: Mapping[int, Message], now: Micros) -> None:
-        """Take bodies that came back from the store, some fetched for other parts."""
+        """Handle bodies that were read from the store; other features may have asked for some of
+        them."""
         for queue in self._queues.values():
             if queue.fetching in messages:
                 key, queue.fetching = queue.fetching, None
@@ -288,7 +289,7 @@ class SurrogateFeature(CoreFeature, Gate, DeliveryObserver):
             self._outcomes.give_up(queue, consultation, reason, now)
 
     def post(self, app: str) -> SurrogateQueue | None:
-        """Return the queue of an app, to look at; None if the app has no surrogate."""
+        """Return the queue of an app, for inspection; None if the app has no surrogate."""
         return self._queues.get(app)
 
     @property

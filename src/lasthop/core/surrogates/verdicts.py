@@ -1,4 +1,4 @@
-"""What follows from a surrogate's verdict: checked as a whole, then done as a whole.
+"""Carrying out a surrogate's verdict: it is checked as a whole, then done as a whole.
 
 Until `check` returns nothing has changed; after it nothing can be refused. Everything that is done
 is in the open commit, together with the end of the consultation.
@@ -41,9 +41,11 @@ class VerdictRules:
         one. Raises `LasthopError` when the verdict as a whole cannot be followed."""
         size, limit = queue.size_with(verdict.state), queue.terms.state
         if size > limit:
-            raise TooLarge("the state is too large", size=size, limit=limit)
+            raise TooLarge("the surrogate's state is too large", size=size, limit=limit)
         if len(verdict.sends) > MOST_SENDS:
-            raise TooLarge("too many messages", count=len(verdict.sends), limit=MOST_SENDS)
+            raise TooLarge(
+                "the surrogate sends too many messages", count=len(verdict.sends), limit=MOST_SENDS
+            )
         if verdict.content is not None:
             body = self._deliveries.limits.body
             if len(verdict.content.body) > body:
@@ -74,7 +76,7 @@ class VerdictRules:
         answer: Message | None,
         now: Micros,
     ) -> None:
-        """Do with the message what the surrogate decided."""
+        """Relay, answer or drop the message, as the surrogate decided."""
         if verdict.action is MailAction.RELAY:
             content = verdict.content
             before = consultation.content
@@ -144,7 +146,7 @@ class VerdictRules:
             answered(self._deliveries, consultation.session, consultation.answers, message, now)
 
     def let_fall(self, consultation: Consultation) -> None:
-        """Forget a message of a device that goes no further."""
+        """Forget a message from a device, because it is not sent on."""
         consultation.item.spreading = False
         self._deliveries.release(consultation.item)
 
@@ -180,8 +182,8 @@ def remark(
     now: Micros,
     key: int | None = None,
 ) -> None:
-    """Record what the surrogate did; for a message of a device, with the key under which it goes
-    on."""
+    """Record what the surrogate did; for a message from a device, with the key under which the
+    message is sent on."""
     delivery = consultation.delivery
     if delivery is not None:
         deliveries.commits.record_step(delivery, Kind.CONSULTED, now, told)
@@ -218,7 +220,7 @@ def _answer(consultation: Consultation, content: Content) -> Submission:
     else:
         target, about = Target(TargetKind.PUBLISHER, ""), request.key
     if consultation.answers:
-        raise InvalidRequest("an answer of a device cannot be answered")
+        raise InvalidRequest("the answer of a device cannot be answered")
     return Submission(
         target=target,
         in_reply_to=about,

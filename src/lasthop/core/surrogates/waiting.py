@@ -17,8 +17,8 @@ from lasthop.surrogate.mail import Content, Mail, Way
 from lasthop.surrogate.state import apply, entry_size, size_after
 
 MOST_GIVEN = 64
-"""Number of mails that the surrogate is given together: a round trip to another process costs as
-much as some ten mails."""
+"""The largest number of mails that the surrogate is given together: a round trip to another process
+costs as much as some ten mails."""
 
 MOST_GIVEN_BYTES = 1 << 20
 
@@ -38,12 +38,14 @@ class SurrogateTerms:
     """The limits of a surrogate. The description of each says what it protects."""
 
     attempts: int = 3
-    """Attempts at one mail; then `failing` says what becomes of it."""
+    """The largest number of attempts at one mail; after them `failing` says what becomes of it."""
     failing: Failing = Failing.RELAY
     queue: int = 10_000
-    """Messages that wait for the surrogate; beyond this publishers are asked to come back later."""
+    """The largest number of messages that wait for the surrogate; beyond this publishers are asked
+    to come back later."""
     state: int = 4 << 20
-    """Bytes of the surrogate's state, which is in memory here and in its worker."""
+    """The largest size of the surrogate's state in bytes: it is in memory in the gateway and in the
+    worker."""
 
 
 class Consultation:
@@ -160,8 +162,8 @@ class SurrogateQueue:
         heapq.heappush(self._ready, consultation)
 
     def take(self) -> list[Consultation]:
-        """Return the consultations that the surrogate is to be given now; `fetching` names a body
-        that is missing for more."""
+        """Return the consultations that the surrogate is to be given now; `fetching` is set if the
+        next one lacks its body."""
         if self.flight or self.resting or self.fetching is not None:
             return []
         size = 0
@@ -182,7 +184,7 @@ class SurrogateQueue:
         return list(self.flight)
 
     def give_back(self) -> None:
-        """Queue again the consultations that the surrogate was given and has not dealt with."""
+        """Queue the consultations again that the surrogate was given and did not finish."""
         for consultation in self.flight:
             if not consultation.over:
                 self.put(consultation)

@@ -18,7 +18,8 @@ from lasthop.wire.hop.feeds import TopicWithdrawn, encode_instructions
 from lasthop.wire.hop.frames import FEED_TYPE
 
 MAX_ADVERTISED = 10_000
-"""Number of advertised topics of an app: they are kept in memory, and listed."""
+"""The largest number of topics that an app can advertise: all of them are kept in memory, and can
+be listed."""
 
 
 class AdvertisedTopics:
@@ -41,7 +42,7 @@ class AdvertisedTopics:
         self._topics[row.app, row.topic] = row
 
     def find(self, app: str, topic: str) -> TopicRow | None:
-        """Return the advertisement of a topic, also if it was withdrawn; None if there never was
+        """Return the advertisement of a topic, even if it was withdrawn; None if there never was
         one."""
         return self._topics.get((app, topic))
 
@@ -60,7 +61,9 @@ class AdvertisedTopics:
             if row.title == title:
                 return False
         if row is None and self._count.get(app, 0) >= MAX_ADVERTISED:
-            raise QuotaExceeded("too many topics", retry_after=60, limit=MAX_ADVERTISED)
+            raise QuotaExceeded(
+                "too many topics are advertised", retry_after=60, limit=MAX_ADVERTISED
+            )
         since = now if row is None or row.withdrawn_at else row.advertised_at
         self._note(TopicRow(app, topic, source, title, since))
         self._deliveries.commits.record(Kind.ADVERTISED, now, app=app, topic=topic, source=source)
@@ -84,7 +87,8 @@ class AdvertisedTopics:
         return len(devices)
 
     def subscribed(self, session: Session, topic: str, now: Micros) -> None:
-        """Tell a device that has just subscribed if the topic was withdrawn before."""
+        """Tell a device that has just subscribed to a topic if its advertisement was withdrawn
+        before."""
         device = session.device
         row = self.find(device.app, topic)
         if row is not None and row.withdrawn_at:

@@ -96,7 +96,8 @@ class TopicFeature(CoreFeature):
         *,
         xpath: str | None = None,
     ) -> bool:
-        """Subscribe a device to a topic; return False if it is, with the same terms and filter."""
+        """Subscribe a device to a topic; return False if it is already subscribed with the same
+        terms and filter."""
         session = self._deliveries.named(app, name)
         return self.subscriptions.subscribe(session, topic, now, terms, xpath=xpath)
 
@@ -132,7 +133,7 @@ class TopicFeature(CoreFeature):
         try:
             report = _decode_context(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise InvalidRequest(f"a context is a JSON object: {error}") from None
+            raise InvalidRequest(f"a context must be a JSON object: {error}") from None
         device = session.device
         device.record.context = {name: bytes(value) for name, value in report.items()}
         self._deliveries.commits.open.devices[device.number] = device.row()
@@ -174,7 +175,8 @@ class FeedWord:
     must_arrive = False
 
     def frame(self, delivery: Delivery) -> MessageFrame:
-        """Return the frame of an instruction to the device, which its application does not get."""
+        """Return the frame of an instruction, which the device follows without passing it to its
+        application."""
         message = delivery.item.message
         seq = delivery.seq if delivery.seq >= 0 else None
         topic = message.target.topic or message.queue

@@ -37,8 +37,8 @@ class FilterQueue:
         self._ask()
 
     def answered(self, message: int, reading: Reading) -> bool:
-        """Take the driver's answer about a message; return False if the driver was asked about
-        another one."""
+        """Handle the driver's answer about a message; return False if the driver was asked about
+        another message."""
         if self._asked is None or self._asked[0].message.key != message:
             return False
         self._filters.judge(self._asked[1], reading)

@@ -1,4 +1,5 @@
-"""Subscriptions with a filter: XPath expressions, all of an app matched with a message in one pass.
+"""Subscriptions with a filter: all XPath expressions of an app are matched with a message in one
+pass.
 
 A body is parsed only if one of the devices that it would reach has a filter. Small bodies are
 parsed at once, within what one turn of the driver may take; the others wait for the driver, which
@@ -19,19 +20,20 @@ from lasthop_xml.xpath.reading import NO_XML, Outcome, Reading, read, reads
 from lasthop_xml.xpath.subscriptions import Subscriptions
 
 MOST_FILTERS = 100_000
-"""Number of different expressions of one app: an expression takes some 2 kB."""
+"""The largest number of different expressions of one app: an expression takes some 2 kB."""
 
 WORK_PER_TURN: Final = 1000
-"""The cost of all messages together between two turns of the driver, in events of a document that
-meets few short expressions. The dearest form takes 10 microseconds for one event: so this is 10 ms,
-in which nothing else is served."""
+"""The budget for parsing between two turns of the driver, for all messages together. The unit is an
+event of a document that meets few short expressions; in the worst case it takes 10 microseconds, so
+that nothing else is served for 10 ms."""
 
 BYTES_PER_EVENT: Final = 8
-"""Bytes of a body that cost as much as an event, whatever is in them."""
+"""The number of bytes of a body that cost as much as one event of the parser, whatever they
+contain."""
 
 CHARACTERS_PER_EVENT: Final = 64
-"""Characters of an app's expressions that make every event cost as much again, at worst: each of
-their steps may have to be looked at for each element."""
+"""The number of characters of an app's expressions by which the cost of every event grows by one,
+at worst: each step of the expressions may have to be looked at for each element."""
 
 LIMITS: Final = DEFAULT_LIMITS
 """The limits of what the driver's worker parses: 100,000 events take about a second."""
@@ -55,8 +57,8 @@ class _Table:
 
 
 class Sieve:
-    """Which subscribers of a topic want one message, by their filters. As long as there is no
-    `reading` that is not known."""
+    """Tells which subscribers of a topic want one message, by their filters. The answer is unknown
+    until `reading` is set."""
 
     __slots__ = ("_filters", "_known", "_topic", "app", "reading")
 
@@ -103,11 +105,11 @@ class Filters:
         self._changes: dict[tuple[str, str], bool] | None = None
         self._left = WORK_PER_TURN
         self.outcomes: Counter[Outcome] = Counter()
-        """Number of messages by how parsing them for filters ended, since the start; for the
+        """The number of messages since the start by the result of parsing them for filters; for the
         metrics."""
 
     def turned(self) -> None:
-        """Allow more parsing: the driver has served all other work since the last turn."""
+        """Renew the budget for parsing, because a new turn of the driver begins."""
         self._left = WORK_PER_TURN
 
     def add(self, device: Device) -> None:
@@ -144,8 +146,8 @@ class Filters:
         content_type: str,
         body: bytes | None,
     ) -> Sieve | None:
-        """Return which subscribers want a message for a topic; None if none of them has a filter. A
-        body that is in the store only is None."""
+        """Return the sieve that tells which subscribers of a topic want a message; None if none of
+        them has a filter. `body` is None if it is in the store only."""
         table = self._tables.get(app)
         if table is None or table.devices.keys().isdisjoint(devices):
             return None
@@ -157,18 +159,19 @@ class Filters:
         return sieve
 
     def judge(self, sieve: Sieve, reading: Reading) -> None:
-        """Settle which subscribers want a message by what parsing it found."""
+        """Give a sieve the result of parsing its message, by which it knows which subscribers want
+        the message."""
         sieve.reading = reading
         self.outcomes[reading.outcome] += 1
 
     def read(self, app: str, content_type: str, body: bytes) -> Reading:
-        """Parse a body here, however long that takes: for drivers without a worker."""
+        """Parse a body in this process, however long that takes: for drivers without a worker."""
         table = self._tables.get(app)
         subscriptions = Subscriptions[str]() if table is None else table.subscriptions
         return read(subscriptions, content_type, body, LIMITS)
 
     def born(self, app: str, xpath: str) -> int:
-        """Return the number at which an expression of a subscription was added."""
+        """Return the serial number of an expression: a higher one was added later."""
         return self._tables[app].born[xpath]
 
     def expressions(self) -> Iterable[tuple[str, str]]:

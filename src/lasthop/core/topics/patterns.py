@@ -49,8 +49,8 @@ class PatternTree(Generic[T]):
         return True
 
     def remove(self, pattern: str, number: int) -> bool:
-        """Remove a subscription, and the nodes that no other one needs; return False if there was
-        none."""
+        """Remove a subscription, and the nodes that no other subscription needs; return False if
+        there was none."""
         path = [self._root]
         words = pattern.split(".")
         for word in words:

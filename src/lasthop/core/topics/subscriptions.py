@@ -45,7 +45,9 @@ class TopicSubscriptions:
             if self._spine.terms is None:
                 raise InvalidRequest("this gateway has no ranked topics", topic=topic)
             if is_pattern(topic):
-                raise InvalidRequest("terms are for one topic, not for a pattern", topic=topic)
+                raise InvalidRequest(
+                    "terms can be set for one topic, not for a pattern", topic=topic
+                )
             # Raise an error for wrong terms before anything is changed.
             terms.subscription(record.zone, retention=self._deliveries.limits.retained)
         most = self._deliveries.limits.subscriptions_per_device
@@ -104,7 +106,7 @@ class TopicSubscriptions:
         self.context_changed(session, now)
 
     def context_changed(self, session: Session, now: Micros) -> None:
-        """Subscribe a device to what follows from its new context, by its rules.
+        """Subscribe a device to the topics that its rules yield in its new context.
 
         The first rule that yields a topic decides about it. Subscriptions that the device made
         itself are left alone.
