@@ -109,7 +109,7 @@ def test_calendars_that_mean_nothing_are_refused() -> None:
         LinkCalendar("UTC", {})
     with pytest.raises(InvalidRequest, match="at least one link"):
         LinkCalendar.of([], zone_name="UTC")
-    with pytest.raises(InvalidRequest, match="168 hours"):
+    with pytest.raises(InvalidRequest, match="168 probabilities"):
         LinkCalendar("UTC", {"wifi": (0.5,) * 24})
     with pytest.raises(InvalidRequest, match="between 0 and 1"):
         week(h0=1.5)
@@ -119,7 +119,7 @@ def test_calendars_that_mean_nothing_are_refused() -> None:
         CalendarEntry("wifi", (7,), 9, 18, 0.5)
     with pytest.raises(InvalidRequest, match="weekdays"):
         CalendarEntry("wifi", (), 9, 18, 0.5)
-    with pytest.raises(InvalidRequest, match="hours run"):
+    with pytest.raises(InvalidRequest, match="hours must be from"):
         CalendarEntry("wifi", WORK, 18, 9, 0.5)
     with pytest.raises(InvalidRequest, match="no such time zone"):
         week(zone_name="Berlin")

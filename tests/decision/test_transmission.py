@@ -317,7 +317,7 @@ def test_questions_that_mean_nothing_are_refused() -> None:
         QueueTerms("news", max_delay=MAX_DELAY + 1)
     with pytest.raises(InvalidRequest, match="between 0 and 31 days"):
         MessageToPlace(1, NINE, delay_tolerance=-1)
-    with pytest.raises(InvalidRequest, match="may use at least one link"):
+    with pytest.raises(InvalidRequest, match="must have at least one link"):
         QueueTerms("news", links=())
     with pytest.raises(InvalidRequest, match="link is described twice"):
         Preferences(links=(WIFI, WIFI))

@@ -87,10 +87,10 @@ def test_bytes_that_are_no_policy_are_refused(data: bytes) -> None:
 @pytest.mark.parametrize(
     "part, message",
     [
-        ('"format": 9', "unknown format"),
-        ('"default": {"policy": ""}', "has a name"),
-        ('"default": {"prefetch_limit": -1}', "not negative"),
-        ('"default": {"price": -0.5}', "not negative"),
+        ('"format": 9', "format of the policy is unknown"),
+        ('"default": {"policy": ""}', "must have a name"),
+        ('"default": {"prefetch_limit": -1}', "cannot be negative"),
+        ('"default": {"price": -0.5}', "cannot be negative"),
         ('"default": {"confidence": 2}', "between 0 and 1"),
         ('"default": {"colour": "red"}', "not a policy"),
         ('"heartbeats": {"op:a": 5}', "between 10 seconds and 2 hours"),

@@ -50,9 +50,9 @@ def test_frames_come_whole_however_they_are_cut(cuts: list[int]) -> None:
 
 
 def test_a_frame_has_a_limit() -> None:
-    with pytest.raises(FrameTooLong, match="too much at once"):
+    with pytest.raises(FrameTooLong, match="too many for one frame"):
         frame(Begin({"a": bytes(MAX_FRAME)}, 1))
-    with pytest.raises(FrameTooLong, match="a frame of"):
+    with pytest.raises(FrameTooLong, match="a frame has"):
         Frames().receive((MAX_FRAME + 1).to_bytes(4))
 
 
@@ -89,8 +89,8 @@ def test_a_class_is_found_by_its_name() -> None:
 @pytest.mark.parametrize(
     "place, why",
     [
-        ("lasthop.surrogate", "'lasthop.surrogate' is not like package.module:Class"),
-        ("lasthop.surrogate:", "is not like package.module:Class"),
+        ("lasthop.surrogate", "'lasthop.surrogate' does not have the form package.module:Class"),
+        ("lasthop.surrogate:", "does not have the form package.module:Class"),
         ("lasthop.surrogate:Nobody", "lasthop.surrogate has no Nobody"),
         ("lasthop.surrogate:Mail", "is not a subclass of lasthop.surrogate.Surrogate"),
         ("lasthop.surrogate:cacheable", "is not a subclass of lasthop.surrogate.Surrogate"),

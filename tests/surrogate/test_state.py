@@ -111,7 +111,7 @@ def test_parts_do_not_see_each_other() -> None:
 
 def test_names_are_text() -> None:
     state = State(StateLedger({}, limit=1000), "u")
-    with pytest.raises(TypeError, match="names of the state are text, not int"):
+    with pytest.raises(TypeError, match="names of the state must be text, not int"):
         state[1] = 2  # type: ignore[index]
 
 

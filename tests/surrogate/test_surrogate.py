@@ -73,13 +73,19 @@ def test_the_time_is_that_of_the_input() -> None:
 @pytest.mark.parametrize(
     "script, why",
     [
-        (lambda s, m: "relay", "a hook returns Relay, Answer, Drop or None, not str"),
-        (lambda s, m: Answer(3), "a body is bytes or text, not int"),  # type: ignore[arg-type]
+        (lambda s, m: "relay", "a hook must return Relay, Answer, Drop or None, not str"),
+        (lambda s, m: Answer(3), "a body must be bytes or text, not int"),  # type: ignore[arg-type]
         (lambda s, m: Relay(title=3), "not the content of a message"),  # type: ignore[arg-type]
         (lambda s, m: Relay(headers={"a": 1}), "not the content"),  # type: ignore[arg-type]
-        (lambda s, m: s.send("device:x", "", priority=10), "a priority is a number from 0 to 9"),
-        (lambda s, m: s.send("device:x", "", ttl=0), "a ttl is above 0 seconds"),
-        (lambda s, m: [s.send("device:x", "") for _ in range(101)], "may send 100 messages"),
+        (
+            lambda s, m: s.send("device:x", "", priority=10),
+            "a priority must be a number from 0 to 9",
+        ),
+        (lambda s, m: s.send("device:x", "", ttl=0), "a ttl must be above 0 seconds"),
+        (
+            lambda s, m: [s.send("device:x", "") for _ in range(101)],
+            "cannot send more than 100 messages",
+        ),
     ],
     ids=["kind", "body", "title", "headers", "priority", "ttl", "many"],
 )
@@ -148,7 +154,7 @@ def test_two_methods_for_one_request_are_a_mistake() -> None:
         @request("x")
         def two(self, mail: Mail) -> None: ...
 
-    with pytest.raises(TypeError, match="one and two are both for 'x'"):
+    with pytest.raises(TypeError, match="one and two both handle 'x'"):
         Bench(Torn)
 
 

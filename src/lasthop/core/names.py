@@ -35,7 +35,7 @@ def check_topic(topic: str | None) -> str:
         raise TooLarge("topic too long", size=size, limit=MAX_TOPIC)
     if any(c in "*#/ " or not c.isprintable() for c in topic) or "" in topic.split("."):
         raise InvalidRequest(
-            "a topic is words separated by dots, without spaces, `/`, `*` and `#`", topic=topic
+            "a topic must be words separated by dots, without spaces, `/`, `*` and `#`", topic=topic
         )
     return topic
 
@@ -49,7 +49,7 @@ def check_name(name: str) -> str:
     if size > MAX_NAME:
         raise TooLarge("the name is too long", size=size, limit=MAX_NAME)
     if any(c in "/ " or not c.isprintable() for c in name):
-        raise InvalidRequest("a name has no spaces and no slashes", name=name)
+        raise InvalidRequest("a name must not contain spaces or slashes", name=name)
     return name
 
 

@@ -24,9 +24,9 @@ from lasthop.decision.reasons import Code, Reason, because
 from lasthop.errors import InvalidRequest, TooLarge
 
 MAX_LIMITS = 64
-"""Limits of one device, and of the budgets that all devices share. Every limit that applies is
-looked at for every message; people set a handful, and a device must not be able to slow the gateway
-down."""
+"""The largest number of limits of one device, and of the budgets that all devices share. Every
+limit that applies is looked at for every message; people set a handful, and a device must not be
+able to slow the gateway down."""
 
 
 class Measure(StrEnum):
@@ -52,7 +52,9 @@ class Limit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.amount < 0:
             raise InvalidRequest("a limit cannot be negative", amount=self.amount)
         if "" in self.queues or self.link == "":
-            raise InvalidRequest("a limit names its queues and its link: leave them out for all")
+            raise InvalidRequest(
+                "the name of a queue or link in a limit must not be empty: leave it out for all"
+            )
 
     def __str__(self) -> str:
         over = f" over {self.link}" if self.link else ""
@@ -98,8 +100,8 @@ class BudgetMeter(msgspec.Struct):
     ends: Micros = 0
 
     def turn(self, now: Micros, tz: ZoneInfo) -> None:
-        """Begin the period of `now` if it is later than the present one. A clock set back begins
-        none."""
+        """Begin the period that contains `now` if it is later than the present one. A clock that
+        was set back begins no period."""
         if now >= self.ends:
             self.used = 0
             self.ends = period_at(now, self.limit.period, tz)[1]
@@ -142,8 +144,8 @@ class Closure(msgspec.Struct, frozen=True):
 
 
 class BudgetHold(msgspec.Struct, frozen=True):
-    """A reservation. `above` is the number of the same reservation in the budgets that all devices
-    share."""
+    """A reservation in the budgets of a device. `above` is the number of the corresponding
+    reservation in the budgets that all devices share."""
 
     number: int
     queue: str
@@ -162,8 +164,8 @@ class BudgetState(msgspec.Struct):
 
 
 class Budgets:
-    """The limits of one device with their use, or those that all devices share (`shared` of each
-    device)."""
+    """The limits of one device and what was used of them; or the limits that all devices share, to
+    which `shared` of each device refers."""
 
     def __init__(
         self, limits: Sequence[Limit], *, zone_name: str, shared: Budgets | None = None
@@ -173,8 +175,9 @@ class Budgets:
 
     @classmethod
     def restore(cls, state: BudgetState, *, shared: Budgets | None = None) -> Budgets:
-        """Return budgets that continue from a snapshot. What was reserved then still is: the caller
-        commits or refunds what `outstanding` lists, and commits where it cannot know."""
+        """Return budgets that continue from a snapshot. Reservations in the snapshot stay reserved:
+        the caller commits or refunds each one that `outstanding` lists, and commits it if the
+        outcome is unknown."""
         budgets = cls.__new__(cls)
         budgets._load(state, shared)
         return budgets
@@ -241,8 +244,8 @@ class Budgets:
     def refusal(
         self, charge: Charge, *, queue: str, link: str, now: Micros
     ) -> BudgetRefusal | None:
-        """Return the limit that this charge would break now, or None; of several, the one that
-        lasts longest."""
+        """Return the limit that this charge would break now, or None; if there are several, the
+        limit that blocks the charge longest."""
         worst: BudgetRefusal | None = None
         until: Micros | None = None
         for meter in self._apply(queue, link):

@@ -20,8 +20,8 @@ from lasthop.errors import InvalidRequest
 
 
 class QueueTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How the messages of one queue are to be sent. With `max_delay` 0 they never wait for a better
-    link."""
+    """How the messages of one queue are to be sent. If `max_delay` is 0, they never wait for a
+    better link."""
 
     name: str
     weights: Weights = BALANCED
@@ -33,7 +33,7 @@ class QueueTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         check_delay(self.max_delay)
         if self.links is not None and not self.links:
             raise InvalidRequest(
-                "a queue may use at least one link: leave links out for all", queue=self.name
+                "a queue must have at least one link: leave links out for all", queue=self.name
             )
 
 
@@ -47,7 +47,7 @@ class Attempt(msgspec.Struct, frozen=True, array_like=True):
 
 
 class MessageToPlace(msgspec.Struct, frozen=True):
-    """A message for which a link is to be chosen, as far as the algorithm looks at it."""
+    """A message for which a link is to be chosen: the values that the algorithm looks at."""
 
     size: int
     """Bytes of the message as they go onto the link."""
@@ -55,12 +55,12 @@ class MessageToPlace(msgspec.Struct, frozen=True):
     """When the message could first have been sent; its delay is counted from here."""
     deliver_before: Micros | None = None
     delay_tolerance: Micros | None = None
-    """The longest wait that the publisher accepts; the shorter of this and the queue's `max_delay`
-    holds."""
+    """The longest wait that the publisher accepts; the queue's `max_delay` applies if it is
+    shorter."""
     attempts: tuple[Attempt, ...] = ()
     whole: bool = True
-    """False for pieces of a stream, or of a message that is counted by itself: pieces do not count
-    as messages."""
+    """Whether this is a whole message, which counts towards limits of messages; False for a piece
+    of a stream or body, of which only the bytes count."""
 
     def __post_init__(self) -> None:
         if self.size < 0:
@@ -82,7 +82,7 @@ class Choice(msgspec.Struct, frozen=True):
     receipt_by: Micros | None = None
     until: Micros | None = None
     """When to ask again after a HOLD; `None`: only when links, limits or receipts change. Such a
-    change is always a reason to ask again, also before `until`."""
+    change is also a reason to ask again before `until`."""
     wanted: tuple[str, ...] = ()
     """Labels of links that the device should open, the best first (McGill thesis, section
     3.5.4)."""

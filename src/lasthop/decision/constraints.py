@@ -31,12 +31,13 @@ WEEKDAYS = (0, 1, 2, 3, 4, 5, 6)
 MINUTES = 24 * 60
 
 QUIET_STEPS = 40
-"""Quiet periods that touch are walked one by one, about one a day, and changes of the clock add a
-few. If five weeks have no gap, there is none."""
+"""The largest number of adjoining quiet periods that are followed one by one: about one a day, and
+a few more when the clock changes. If five weeks have no gap, there is none."""
 
 
 MAX_TIMES = 24
-"""Most times of day in a digest: messages that come more often than hourly are not collected."""
+"""The largest number of times of day in a digest: messages that come more often than hourly are not
+collected."""
 
 
 class NotBefore(msgspec.Struct, frozen=True, tag="after", forbid_unknown_fields=True):
@@ -117,15 +118,15 @@ class QuietHours(msgspec.Struct, frozen=True, tag="quiet", forbid_unknown_fields
         _check_days(self.days)
         if not (0 <= self.start < MINUTES and 0 <= self.end <= MINUTES):
             raise InvalidRequest(
-                "quiet hours are minutes of the day, 0 to 1440", start=self.start, end=self.end
+                "quiet hours must be minutes of the day, 0 to 1440", start=self.start, end=self.end
             )
         if self.start == self.end:
             raise InvalidRequest(
-                "quiet hours that end as they start are empty or endless; a whole day is 0 to 1440",
+                "quiet hours must not start and end at the same time; a whole day is 0 to 1440",
                 start=self.start,
             )
         if self.override is not None and isnan(self.override):
-            raise InvalidRequest("a rank is a number", override=self.override)
+            raise InvalidRequest("a rank must be a number", override=self.override)
 
     @property
     def name(self) -> str:
@@ -200,8 +201,8 @@ class Digest(msgspec.Struct, frozen=True, tag="digest", forbid_unknown_fields=Tr
     """Messages are collected, and become due together at the next of these times of day (in
     minutes).
 
-    A time that clocks show twice counts once, the first time; one that they skip comes when they
-    jump. Messages with the same `moment` form one digest.
+    If clocks show a time twice, the first one counts; if they skip a time, it comes when they jump.
+    Messages with the same `moment` form one digest.
     """
 
     zone: str
@@ -214,9 +215,9 @@ class Digest(msgspec.Struct, frozen=True, tag="digest", forbid_unknown_fields=Tr
         check_instant("since", self.since)
         _check_days(self.days)
         if not 1 <= len(self.times) <= MAX_TIMES:
-            raise InvalidRequest("a digest has 1 to 24 times of day", times=len(self.times))
+            raise InvalidRequest("a digest must have 1 to 24 times of day", times=len(self.times))
         if not all(0 <= time < MINUTES for time in self.times):
-            raise InvalidRequest("times are minutes of the day, 0 to 1439", times=self.times)
+            raise InvalidRequest("times must be minutes of the day, 0 to 1439", times=self.times)
 
     @property
     def name(self) -> str:
@@ -255,7 +256,9 @@ Constraint: TypeAlias = NotBefore | Before | Tolerance | QuietHours | FrequencyC
 
 def _check_days(days: tuple[int, ...]) -> None:
     if not days or not all(0 <= day <= 6 for day in days):
-        raise InvalidRequest("weekdays are 0 (Monday) to 6, at least one", days=days)
+        raise InvalidRequest(
+            "weekdays must be numbers from 0 (Monday) to 6, at least one", days=days
+        )
 
 
 def _clock(minutes: int) -> str:

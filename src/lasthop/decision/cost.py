@@ -17,20 +17,20 @@ from lasthop.decision.links import UNKNOWN_COVERAGE, UNKNOWN_ENERGY, Link
 from lasthop.errors import InvalidRequest
 
 LEAST_PRICE = 1e-3
-"""The lowest price that is distinguished, in millionths: it is what a few bytes cost on a cheap
-mobile plan."""
+"""The lowest price above zero, in millionths; lower prices are treated as this one. It is what a
+few bytes cost on a cheap mobile plan."""
 
 FREE = LEAST_PRICE / 10
-"""The price that a free link counts with: ten times cheaper than anything that costs. On price it
-always wins, and other weights must be heavy to outweigh it, but they can."""
+"""The price that the formula uses for a free link: ten times cheaper than anything that costs. On
+price a free link always wins, and other weights must be heavy to outweigh it, but they can."""
 
 LEAST_LATENCY = 1_000
-"""The lowest latency that is distinguished, a millisecond: nobody notices less, and the logarithm
-of zero has no value."""
+"""The lowest latency, a millisecond; lower values are treated as this one: nobody notices less, and
+the logarithm of zero has no value."""
 
 DIGITS = 9
-"""Decimals of a cost. Costs are rounded so that two machines whose logarithms differ in the last
-bit decide alike."""
+"""The number of decimals of a cost. Costs are rounded so that two machines whose logarithms differ
+in the last bit decide alike."""
 
 WEIGHT_TOLERANCE = 1e-9
 
@@ -49,9 +49,11 @@ class Weights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         every = (self.price, self.energy, self.latency, self.coverage)
         if not all(isfinite(weight) and weight >= 0 for weight in every):
-            raise InvalidRequest("a weight is at least 0", weights=every)
+            raise InvalidRequest("a weight cannot be negative", weights=every)
         if abs(sum(every) - 1) > WEIGHT_TOLERANCE:
-            raise InvalidRequest("the four weights sum to 1", weights=every, total=sum(every))
+            raise InvalidRequest(
+                "the sum of the four weights must be 1", weights=every, total=sum(every)
+            )
 
 
 BALANCED = Weights()

@@ -46,7 +46,7 @@ def adapt(
     now: Micros,
 ) -> Wait | None:
     """Return how long a message that arrived at `since` waits for one of the better links; `None`
-    if none of them may appear."""
+    if none of them is expected to appear."""
     check_delay(max_delay)
     if calendar is None:
         return None

@@ -10,8 +10,9 @@ from lasthop.decision.ledger import BudgetLedger, K
 from lasthop.decision.links import Charge, Tariff
 
 STREAM_GRANT = 64 << 10
-"""Bytes of a stream that are granted at a time. Each grant is a commit, and after a crash the whole
-grant counts as spent, so at most this many bytes are counted without having left."""
+"""The number of bytes of a stream that are granted at a time. Each grant is a commit, and after a
+crash the whole grant counts as spent, so at most this many bytes are counted without having
+left."""
 
 
 class Grant:

@@ -20,23 +20,24 @@ import msgspec
 from lasthop.clock import DAY, HOUR, SECOND, Micros
 
 FLOOR: Final[Micros] = 10 * SECOND
-"""The shortest interval: no network forgets a connection sooner, or else no heartbeat is worth its
-energy."""
+"""The shortest interval between heartbeats: networks that forget a connection sooner are not worth
+the energy."""
 
 CEILING: Final[Micros] = HOUR
-"""The longest interval: 24 pings a day are so few that a longer one is not worth knowing."""
+"""The longest interval between heartbeats: it needs 24 pings a day, so few that a longer interval
+would save nothing."""
 
 TRIALS: Final = 8
 FAILURES: Final = 3
-"""Trials and failures that one search may take. A failure costs a connection, and the time until
-the loss is noticed."""
+"""The largest numbers of trials and of failures in one search. A failure costs a connection, and
+the time until the loss is noticed."""
 
 NEARLY: Final = 4
-"""Trials that go step by step from the interval that others have found, before the search starts
-from nothing."""
+"""The number of trials that go step by step from the interval that other devices have found, before
+a search starts from nothing."""
 
 SAFE: Final[Micros] = 25 * SECOND
-"""The interval until something is known: below the half minute of the most impatient
+"""The interval that is used until something is known: below the half minute of the most impatient
 translators."""
 
 AGAIN: Final[Micros] = DAY
@@ -45,8 +46,8 @@ AGAIN_AT_MOST: Final[Micros] = 16 * DAY
 The time doubles with every failure."""
 
 NETWORKS: Final = 64
-"""Most networks that are remembered; the one that was not visited for longest is forgotten
-first."""
+"""The largest number of networks that are remembered; the network that was not visited for longest
+is forgotten first."""
 
 
 def reach(trials: int, failures: int) -> int:
@@ -84,14 +85,15 @@ class NetworkPatience(msgspec.Struct, array_like=True):
     """The shortest step that a connection has not survived."""
     trials: int = 0
     failures: int = 0
-    """Trials and failures of the search that is under way."""
+    """The numbers of trials and of failures in the present search."""
     guess: int = -1
     """A step to be tried first because other devices found it, or one just above; -1: none."""
     doubted: int = -1
-    """A step that the working connection has not survived, to be tried once more; -1: none."""
+    """A step that the working connection did not survive and that is to be tried once more; -1:
+    none."""
     settled: bool = False
     again_at: Micros = 0
-    """When to try whether the network has become more patient."""
+    """When to find out whether the network has become more patient."""
     again: Micros = AGAIN
 
     def interval(self) -> Micros:
@@ -101,8 +103,8 @@ class NetworkPatience(msgspec.Struct, array_like=True):
         return _below(self.alive)
 
     def told(self, interval: Micros) -> None:
-        """Note the interval that other devices have found; it is ignored once something is known
-        here."""
+        """Note the interval that other devices have found; it is ignored once this device has found
+        one itself."""
         if self.alive < 0 and self.trials == 0:
             self.guess = step_of(interval)
 
@@ -113,7 +115,8 @@ class NetworkPatience(msgspec.Struct, array_like=True):
         return None if step is None else interval_of(step)
 
     def wait(self, now: Micros) -> Micros | None:
-        """Return when `next_trial` may have an answer again, if it has none now."""
+        """Return the time at which `next_trial` may return a trial again, if it returns None
+        now."""
         return self.again_at if self._next_step(now) is None and self.dead <= STEPS else None
 
     def _next_step(self, now: Micros) -> int | None:

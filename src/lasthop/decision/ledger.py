@@ -19,7 +19,8 @@ from lasthop.decision.contention import Gauge, Stamp
 from lasthop.decision.links import Charge
 
 MOST_ATTEMPTS = 8
-"""Attempts that are remembered for one message: enough to know which links have failed."""
+"""The largest number of attempts that are remembered for one message: enough to know which links
+have failed."""
 
 K = TypeVar("K", bound=Hashable)
 
@@ -36,7 +37,7 @@ class Reserved(NamedTuple):
 
 
 class Departed(NamedTuple):
-    """A message that left and is not acknowledged: its channel, the channel's gauge and the
+    """A message that left and is not acknowledged yet: its channel, the channel's gauge and the
     stamp."""
 
     channel: int
@@ -57,7 +58,7 @@ class BudgetLedger(Generic[K]):
         self._departed: dict[K, Departed] = {}
 
     def change(self, limits: Sequence[Limit], *, zone_name: str) -> None:
-        """Replace the limits, and perhaps their time zone; what was used stays used."""
+        """Replace the limits, and perhaps their time zone; amounts that were used stay used."""
         state = self.budgets.snapshot()
         if state.zone != zone_name:
             state.zone = zone_name
@@ -98,7 +99,7 @@ class BudgetLedger(Generic[K]):
         return hold
 
     def left_partly(self, message: K, spent: Charge, now: Micros) -> None:
-        """Spend only the charge of the part that left: the rest of the message never will leave."""
+        """Spend only the charge of the part of a message that left: the rest will never leave."""
         reserved = self._reserved.pop(message, None)
         if reserved is None:
             return

@@ -32,10 +32,12 @@ class CalendarEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         if not self.days or not all(0 <= day <= 6 for day in self.days):
-            raise InvalidRequest("weekdays are 0 (Monday) to 6, at least one", days=self.days)
+            raise InvalidRequest(
+                "weekdays must be numbers from 0 (Monday) to 6, at least one", days=self.days
+            )
         if not 0 <= self.start < self.end <= 24:
             raise InvalidRequest(
-                "hours run from 0 to 24, the first before the last",
+                "hours must be from 0 to 24, the first before the last",
                 start=self.start,
                 end=self.end,
             )
@@ -52,20 +54,23 @@ class LinkCalendar(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         zone(self.zone)
         if not self.hours:
-            raise InvalidRequest("a calendar names at least one link")
+            raise InvalidRequest("a calendar must name at least one link")
         for link, probabilities in self.hours.items():
             if not link:
                 raise InvalidRequest("a link needs a label")
             if len(probabilities) != HOURS:
                 raise InvalidRequest(
-                    "a week has 168 hours", link=link, probabilities=len(probabilities)
+                    "a link must have 168 probabilities, one for each hour of a week",
+                    link=link,
+                    probabilities=len(probabilities),
                 )
             for probability in probabilities:
                 _check_probability(link, probability)
 
     @classmethod
     def of(cls, entries: Iterable[CalendarEntry], *, zone_name: str) -> LinkCalendar:
-        """Return the calendar of these entries; where they overlap, the later one holds."""
+        """Return the calendar that these entries describe; where they overlap, the later entry
+        applies."""
         hours: dict[str, list[float]] = {}
         for entry in entries:
             week = hours.setdefault(entry.link, [0.0] * HOURS)
@@ -100,5 +105,5 @@ def hours_between(start: Micros, end: Micros, tz: tzinfo) -> Iterator[int]:
 def _check_probability(link: str, probability: float) -> None:
     if not (isfinite(probability) and 0 <= probability <= 1):
         raise InvalidRequest(
-            "a probability lies between 0 and 1", link=link, probability=probability
+            "a probability must be between 0 and 1", link=link, probability=probability
         )

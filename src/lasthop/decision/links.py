@@ -20,8 +20,9 @@ SMS_BYTES = 140
 UNKNOWN_LATENCY: Micros = 10 * SECOND
 UNKNOWN_ENERGY = 1500
 UNKNOWN_COVERAGE = 10
-"""Unknown values count as those of the worst network of figure 2.1 of the McGill thesis:
-measurements may show a link to be better, but a link must not be preferred for being unmeasured."""
+"""The values that are used for a link whose own are unknown: those of the worst network of figure
+2.1 of the McGill thesis. Measurements may show a link to be better, but a link must not be
+preferred for being unmeasured."""
 
 MAX_CONTENTION = 100.0
 """The highest contention that is counted. A link a hundred times slower than its sender is useless
@@ -29,13 +30,13 @@ either way; the bound keeps one odd measurement from excluding a link for good."
 
 
 class Charge(msgspec.Struct, frozen=True, array_like=True):
-    """What one transmission takes out of the budgets."""
+    """The amounts that one transmission takes out of the budgets."""
 
     bytes: int = 0
     messages: int = 0
     units: int = 0
-    """Units that the carrier counts: short messages of 140 bytes; on other links the same as
-    messages."""
+    """Units that the carrier counts: short messages of 140 bytes on SMS; on other links the same
+    number as messages."""
     money: int = 0
 
     def __post_init__(self) -> None:
@@ -63,7 +64,7 @@ class Tariff(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             )
         if self.unit < 0 or self.volume < 1:
             raise InvalidRequest(
-                "a unit has at least 0 bytes, a volume at least 1",
+                "a unit must have at least 0 bytes, and a volume at least 1",
                 unit=self.unit,
                 volume=self.volume,
             )
@@ -79,21 +80,21 @@ class Tariff(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return max(1, -(-size // self.unit)) if self.unit else 1
 
     def price(self, size: int) -> float:
-        """Return the price of what is really sent (all four short messages of the worked
-        example)."""
+        """Return the price of what is really sent: a message of three and a half units costs
+        four."""
         return self.per_unit * self.units(size) + self.per_volume * size / self.volume
 
     def charge(self, size: int, *, whole: bool = True) -> Charge:
         """Return what to book for `size` bytes. A fraction of a millionth is rounded up: a budget
-        may be left with a little unspent, and is never overspent. A part that is not a `whole`
-        message is a piece of one that is counted when it leaves itself."""
+        may be left with a little unspent, and is never overspent. If it is not a `whole` message,
+        it is a piece of one, and the message is counted separately."""
         units = self.units(size) if whole or self.unit else 0
         money = self.per_unit * units - (-self.per_volume * size // self.volume)
         return Charge(size, int(whole), units, money)
 
     def least(self) -> Charge:
-        """Return the charge of the smallest message: a budget with less room left carries
-        nothing."""
+        """Return the charge of the smallest message: a budget with less room than this can carry no
+        message."""
         return self.charge(1)
 
 
@@ -114,8 +115,8 @@ class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     contention: float = 1.0
     """How many times faster data is sent into the link than comes out of it; 1 is uncontended."""
     channel: int = 0
-    """The number of the open channel, since a device may have several with one label; 0 for a link
-    at its best."""
+    """The number of the open channel, since a device may have several channels with one label; 0
+    for a link at its best, without a channel."""
 
     def __post_init__(self) -> None:
         if not self.label:
@@ -126,11 +127,13 @@ class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 raise InvalidRequest(f"{name} cannot be negative", link=self.label, value=value)
         if self.throughput is not None and self.throughput < 1:
             raise InvalidRequest(
-                "throughput is at least 1 byte per second", link=self.label, value=self.throughput
+                "throughput must be at least 1 byte per second",
+                link=self.label,
+                value=self.throughput,
             )
         if not (isfinite(self.contention) and 1 <= self.contention <= MAX_CONTENTION):
             raise InvalidRequest(
-                "contention lies between 1 and 100", link=self.label, value=self.contention
+                "contention must be between 1 and 100", link=self.label, value=self.contention
             )
 
     def transit(self, size: int) -> Micros:

@@ -43,7 +43,7 @@ def zone(name: str) -> ZoneInfo:
 def check_instant(name: str, at: Micros) -> None:
     """Refuse an instant that the calendar cannot show."""
     if not 0 <= at <= LAST_INSTANT:
-        raise InvalidRequest("an instant lies between 1970 and 9000", **{name: at})
+        raise InvalidRequest("an instant must be between the years 1970 and 9000", **{name: at})
 
 
 def local(at: Micros, tz: tzinfo) -> datetime:
@@ -75,7 +75,8 @@ def period_at(at: Micros, period: Period, tz: tzinfo) -> tuple[Micros, Micros]:
 
 
 def period_after(at: Micros, period: Period, tz: tzinfo, count: int) -> Micros | None:
-    """Return when the `count`-th period after that of `at` begins; `None` beyond the calendar."""
+    """Return the start of the `count`-th period after the one that contains `at`; `None` beyond the
+    calendar."""
     start, _ = period_at(at, period, tz)
     first = _first_day(local(start, tz).date(), period)
     try:

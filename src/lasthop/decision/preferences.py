@@ -21,16 +21,17 @@ from lasthop.decision.schedule import Timed, constraints_of
 from lasthop.errors import InvalidRequest, TooLarge
 
 MAX_NAMED = 64
-"""Most links or queues of one device: dozens are plausible, hundreds are a mistake or an attack,
-since every message looks at all links."""
+"""The largest number of links or queues of one device: dozens are plausible, hundreds are a mistake
+or an attack, since every message looks at all links."""
 
 
 MAX_CAPS = 4
-"""Most caps of one device: each is one more constraint of every message that it covers."""
+"""The largest number of caps of one device: each is one more constraint of every message that it
+covers."""
 
 MAX_QUIET = 8
-"""Most quiet hours of one device: one for each weekday and one for holidays. Together with a
-publisher's constraints they stay below what `schedule` accepts for one message."""
+"""The largest number of quiet hours of one device: one for each weekday and one for holidays.
+Together with a publisher's constraints they stay below what `schedule` accepts for one message."""
 
 
 class Cap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -43,7 +44,7 @@ class Cap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         if self.limit < 1:
-            raise InvalidRequest("a cap lets at least one message through", limit=self.limit)
+            raise InvalidRequest("a cap must let at least one message through", limit=self.limit)
 
     def covers(self, queue: str | None) -> bool:
         return not self.queues or (queue or "") in self.queues
@@ -93,8 +94,7 @@ class Preferences(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         _check_distinct("queue", [queue.name for queue in self.queues])
 
     def queue(self, name: str | None) -> QueueTerms:
-        """Return the terms of a queue; the terms named "" hold for every queue without terms of its
-        own."""
+        """Return the terms of a queue; a queue without its own terms has those named ""."""
         known = {queue.name: queue for queue in self.queues}
         found = known.get(name or "") or known.get("")
         if found is None:

@@ -27,7 +27,7 @@ from lasthop.message import DeliveryMethod, Quality
 from lasthop.wire.pap.bearers import serves
 
 MAX_ROUTES = 8
-"""Most routes of one device. Each is looked at for every push to the device."""
+"""The largest number of routes of one device: each is looked at for every push to the device."""
 
 
 class Variant(StrEnum):
@@ -81,7 +81,7 @@ def check_variant(variant: str) -> None:
     if variant not in VARIANTS:
         known = ", ".join(VARIANTS)
         raise InvalidRequest(
-            f"routes: there is no variant {variant!r}: choose from {known}", field="routes"
+            f"routes: unknown variant {variant!r}: choose from {known}", field="routes"
         )
 
 
@@ -127,11 +127,11 @@ def _endpoint(address: str, port: int) -> tuple[str, int]:
         port = int(text) if text else port
     except ValueError:
         raise InvalidRequest(
-            "the address of a route is an IP address, with or without a colon and a port",
+            "the address of a route must be an IP address, with or without a colon and a port",
             address=address,
         ) from None
     if not 0 < port < 65536:
-        raise InvalidRequest("the port of a route lies between 1 and 65535", address=address)
+        raise InvalidRequest("the port of a route must be between 1 and 65535", address=address)
     return host, port
 
 
@@ -145,7 +145,7 @@ class RouteSelection(msgspec.Struct, frozen=True, gc=False):
 
 
 class RouteRefusal(msgspec.Struct, frozen=True):
-    """The answer that no route will ever do, with PAP's status code and the reason."""
+    """The answer that no route will ever be suitable, with PAP's status code and the reason."""
 
     code: int
     reason: str
@@ -157,7 +157,8 @@ _NO_QUALITY = Quality()
 
 
 def obstacle(network: str, bearer: str, quality: Quality) -> RouteRefusal | None:
-    """Return why a link of this network and bearer is not what the publisher requires, or None."""
+    """Return why a link with this network and bearer does not meet what the publisher requires;
+    None if it does."""
     if quality.network_required and not serves(quality.network, frozenset({network})):
         return RouteRefusal(3009, f"the required network is not available: {quality.network}")
     if quality.bearer_required and not serves(quality.bearer, frozenset({bearer})):
@@ -166,8 +167,8 @@ def obstacle(network: str, bearer: str, quality: Quality) -> RouteRefusal | None
 
 
 class NoLink(msgspec.Struct, frozen=True):
-    """A lasting conflict: the device neither wants nor can be reached by the link that the
-    publisher requires."""
+    """A lasting conflict: the publisher requires a link that the device does not want and by which
+    it cannot be reached."""
 
     names: tuple[str, ...]
 
@@ -181,7 +182,7 @@ class NoLink(msgspec.Struct, frozen=True):
 
 def contradiction(quality: Quality, terms: QueueTerms, routes: Sequence[Route]) -> NoLink | None:
     """Return a conflict if no link will ever do: the device limits this queue to some links, the
-    publisher requires another one, and none of the routes is what the publisher requires."""
+    publisher requires another one, and none of the routes meets the requirement."""
     bearer = quality.bearer
     if not quality.bearer_required or terms.links is None or serves(bearer, frozenset(terms.links)):
         return None

@@ -29,8 +29,8 @@ from lasthop.decision.reasons import Code, Reason, because
 from lasthop.errors import Contradiction, InvalidRequest, TooLarge
 
 MAX_CONSTRAINTS = 16
-"""Most constraints of one message. To prove that no moment fits, a year of days is looked at for
-each of them."""
+"""The largest number of constraints of one message. To prove that no moment fits, a year of days is
+looked at for each of them."""
 
 FEW = 2
 """All subsets up to this size are tried for a smaller conflict than the one that was found: of
@@ -55,7 +55,8 @@ class Slot(msgspec.Struct, frozen=True):
 
 
 class Unsatisfiable(msgspec.Struct, frozen=True):
-    """The answer that no moment fits. Without any one constraint of `conflict`, a moment does."""
+    """The answer that no moment meets all constraints. If any one constraint of `conflict` is left
+    out, some moment meets the rest of `conflict`."""
 
     conflict: tuple[Constraint, ...]
 
@@ -124,8 +125,8 @@ def _pass(
 
 
 def conflict(constraints: Sequence[Constraint], now: Micros, *, rank: float) -> list[Constraint]:
-    """Return a smallest subset of constraints that allows no moment; if it has more than `FEW`
-    members, one of which no proper subset allows none."""
+    """Return a smallest subset of the constraints that allows no moment. If it has more than `FEW`
+    members there may be a smaller one, but every member of it is needed."""
     needed = _needed(constraints, now, rank)
     for size in range(1, min(len(needed), FEW + 1)):
         for some in combinations(constraints, size):

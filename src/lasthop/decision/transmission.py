@@ -38,7 +38,7 @@ from lasthop.decision.reasons import Code, Fact, Reason, because
 from lasthop.errors import InvalidRequest
 
 RECEIPT_FACTOR = 4
-"""A receipt counts as missing after four times the mean delay of the link: 200 s for a short
+"""A receipt is treated as missing after four times the mean delay of the link: 200 s for a short
 message, as in section 3.2.2 of the McGill thesis, and two seconds for a mobile network."""
 
 LEAST_RECEIPT: Micros = SECOND

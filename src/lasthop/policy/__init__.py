@@ -21,7 +21,8 @@ FORMAT = 1
 """The version of the file's format. A reader refuses any other: a policy is used as a whole."""
 
 MAX_DEVICES = 1_000_000
-"""The most entries of one file; a gateway keeps all of them in memory, a kilobyte each at worst."""
+"""The largest number of entries of one file; a gateway keeps all of them in memory, a kilobyte each
+at worst."""
 
 LONGEST_INTERVAL: Micros = 2 * HOUR
 SHORTEST_INTERVAL: Micros = 10 * SECOND
@@ -49,15 +50,17 @@ class Forwarding(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
 
     def __post_init__(self) -> None:
         if not self.policy:
-            raise InvalidRequest("a forwarding policy has a name")
+            raise InvalidRequest("a forwarding policy must have a name")
         if self.prefetch_limit is not None and self.prefetch_limit < 0:
-            raise InvalidRequest("a prefetch limit is not negative", limit=self.prefetch_limit)
+            raise InvalidRequest("a prefetch limit cannot be negative", limit=self.prefetch_limit)
         if self.expiration_threshold is not None and self.expiration_threshold < 0:
-            raise InvalidRequest("a threshold is not negative", threshold=self.expiration_threshold)
+            raise InvalidRequest(
+                "a threshold cannot be negative", threshold=self.expiration_threshold
+            )
         if not (isfinite(self.price) and self.price >= 0):
-            raise InvalidRequest("a price is not negative", price=self.price)
+            raise InvalidRequest("a price cannot be negative", price=self.price)
         if not 0 <= self.confidence <= 1:
-            raise InvalidRequest("confidence lies between 0 and 1", confidence=self.confidence)
+            raise InvalidRequest("confidence must be between 0 and 1", confidence=self.confidence)
 
 
 class Calendar(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -69,7 +72,10 @@ class Calendar(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     def __post_init__(self) -> None:
         for link, week in self.hours.items():
             if len(week) != 168 or not all(0 <= chance <= 100 for chance in week):
-                raise InvalidRequest("a week has 168 chances of 0 to 100", link=link)
+                raise InvalidRequest(
+                    "a link must have 168 chances of 0 to 100, one for each hour of a week",
+                    link=link,
+                )
 
 
 class TopicPolicy(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -124,15 +130,17 @@ class Policies(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
 
     def __post_init__(self) -> None:
         if self.format != FORMAT:
-            raise InvalidRequest("unknown format of a policy", format=self.format, known=FORMAT)
+            raise InvalidRequest(
+                "the format of the policy is unknown", format=self.format, known=FORMAT
+            )
         if not self.version:
-            raise InvalidRequest("a policy has a version")
+            raise InvalidRequest("a policy must have a version")
         if len(self.devices) + len(self.about) > MAX_DEVICES:
             raise InvalidRequest("too many devices in a policy", most=MAX_DEVICES)
         for network, interval in self.heartbeats.items():
             if not SHORTEST_INTERVAL <= interval <= LONGEST_INTERVAL:
                 raise InvalidRequest(
-                    "a heartbeat interval lies between 10 seconds and 2 hours",
+                    "a heartbeat interval must be between 10 seconds and 2 hours",
                     network=network,
                     interval=interval,
                 )
@@ -192,7 +200,7 @@ class PolicyIndex:
 
 
 BUILT_IN = Policies(FORMAT, "built-in", Lineage(code="", made_at=0))
-"""The policy where nothing was learned: the unified algorithm."""
+"""The policy that is used where nothing was learned: the unified algorithm."""
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 _decode = msgspec.json.Decoder(Policies).decode
@@ -208,4 +216,4 @@ def decode(data: bytes) -> Policies:
     try:
         return _decode(data)
     except msgspec.DecodeError as error:
-        raise InvalidRequest(f"not a policy: {error}") from None
+        raise InvalidRequest(f"this is not a policy: {error}") from None

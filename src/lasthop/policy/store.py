@@ -25,7 +25,7 @@ POINTER = "CURRENT"
 CONTENT = "policies.json"
 
 MAX_BYTES = 1 << 30
-"""The most bytes of a version's file: a gateway needs several times as much memory."""
+"""The largest size of a version's file in bytes: a gateway needs several times as much memory."""
 
 REMEMBERED = 100
 """The number of earlier versions that `roll_back` can return to, one by one."""

@@ -17,8 +17,8 @@ HeaderValues: TypeAlias = Mapping[str, str] | Iterable[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relay:
-    """Let the message go on, with the fields given here in place of its own; `headers` replace all
-    of them."""
+    """Let the message go on. The fields given here replace those of the message; `headers` replace
+    all of its headers."""
 
     body: bytes | str | UnsetType = UNSET
     content_type: str | UnsetType = UNSET
@@ -40,7 +40,7 @@ class Relay:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Send this answer to the sender of the message, which goes no further."""
+    """Send this answer to the sender of the message; the message itself goes no further."""
 
     body: bytes | str = b""
     content_type: str = DEFAULT_CONTENT_TYPE
@@ -56,7 +56,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Let the message go no further, for this reason; it is written to the event log."""
+    """Let the message go no further; the reason is written to the event log."""
 
     reason: str
 
@@ -77,8 +77,8 @@ def make_content(
     pairs: Headers = tuple(given)
     data = body.encode() if isinstance(body, str) else body
     if not isinstance(data, bytes):
-        raise TypeError(f"a body is bytes or text, not {type(data).__name__}")
+        raise TypeError(f"a body must be bytes or text, not {type(data).__name__}")
     try:
         return msgspec.convert((data, content_type, title, pairs, rank), Content)
     except msgspec.ValidationError as error:
-        raise TypeError(f"not the content of a message: {error}") from None
+        raise TypeError(f"this is not the content of a message: {error}") from None

@@ -22,8 +22,8 @@ from lasthop.surrogate.state import State, StateLedger
 F = TypeVar("F", bound=Callable[..., Any])
 
 MOST_ASKED = 1000
-"""The most requests whose answer would be cached and has not come: requests to devices that never
-answer must not fill the state."""
+"""The largest number of requests that wait for an answer to be cached: requests to devices that
+never answer must not fill the state."""
 
 METHOD, TERMS = "__surrogate_method__", "__surrogate_cache__"
 
@@ -193,7 +193,7 @@ class Cache:
 
 
 class ForwardedRequests:
-    """Requests that went on to devices, and whose answers are to be cached when they pass."""
+    """Requests that were sent on to devices, whose answers will be cached when they come."""
 
     def __init__(self, ledger: StateLedger) -> None:
         self._state = State(ledger, "a")

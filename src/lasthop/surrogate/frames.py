@@ -10,8 +10,8 @@ import msgspec
 from lasthop.surrogate.mail import Mail, Verdict
 
 MAX_FRAME = 32 << 20
-"""The most bytes of a frame: a verdict has at most the state, a message and the messages it sends,
-so that a longer frame is a fault of the worker."""
+"""The largest size of a frame in bytes: a verdict has at most the state, a message and the messages
+it sends, so that a longer frame is a fault of the worker."""
 
 HEAD = 4
 
@@ -75,7 +75,9 @@ def frame(message: Order | Report) -> bytes:
     """Encode a message with its length. Raises FrameTooLong."""
     data = encode(message)
     if len(data) > MAX_FRAME:
-        raise FrameTooLong(f"{len(data)} bytes are too much at once; the limit is {MAX_FRAME}")
+        raise FrameTooLong(
+            f"{len(data)} bytes are too many for one frame; the limit is {MAX_FRAME}"
+        )
     return len(data).to_bytes(HEAD) + data
 
 
@@ -93,7 +95,7 @@ class Frames:
         while len(self._data) - start >= HEAD:
             size = int.from_bytes(self._data[start : start + HEAD])
             if size > MAX_FRAME:
-                raise FrameTooLong(f"a frame of {size} bytes; the limit is {MAX_FRAME}")
+                raise FrameTooLong(f"a frame has {size} bytes; the limit is {MAX_FRAME}")
             end = start + HEAD + size
             if end > len(self._data):
                 break

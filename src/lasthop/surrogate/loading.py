@@ -13,14 +13,14 @@ PLACE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 
 class CannotLoad(Exception):
-    """The surrogate's class cannot be loaded, and why."""
+    """The error for a surrogate's class that cannot be loaded; its text says why."""
 
 
 def load(place: str) -> type[Surrogate]:
     """Return the class at `package.module:Class`. Raises CannotLoad, or anything else that
     importing the module raises."""
     if not PLACE.fullmatch(place):
-        raise CannotLoad(f"{place!r} is not like package.module:Class")
+        raise CannotLoad(f"{place!r} does not have the form package.module:Class")
     module_name, _, path = place.partition(":")
     found: Any = import_module(module_name)
     for name in path.split("."):

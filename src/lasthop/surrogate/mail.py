@@ -46,7 +46,7 @@ class Mail(msgspec.Struct, frozen=True, array_like=True):
     """
 
     number: int
-    """The number of the input; it comes again if an earlier attempt failed."""
+    """The number of the input; another attempt at the same message has the same number."""
     way: Way
     device: str
     """The device that the message is for, or that sent it."""
@@ -90,8 +90,8 @@ class Mail(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def method(self) -> str:
-        """The value of the message's header `method`, which a request asks for; empty if there is
-        none."""
+        """The value of the message's header `method`, which names what a request asks for; empty if
+        there is none."""
         return self.headers.get("method", "")
 
 

@@ -15,8 +15,8 @@ class Entry(msgspec.Struct, array_like=True):
     expires: Micros
     """The time until which the answer is fresh."""
     stale_until: Micros
-    """The time until which the answer may be used while the device is away, as it says itself; 0 if
-    it does not say."""
+    """The time until which the answer may be used while the device is away, if the answer says so;
+    otherwise 0."""
     used: Micros
     """The time at which the answer was last used."""
 
@@ -27,7 +27,7 @@ class CachePolicy:
     def __init__(self, capacity: int = 1000) -> None:
         """Keep at most `capacity` answers."""
         if capacity < 1:
-            raise ValueError("a cache keeps at least one answer")
+            raise ValueError("a cache must keep at least one answer")
         self.capacity = capacity
 
     def serves(self, entry: Entry, *, now: Micros, online: bool) -> bool:
@@ -39,8 +39,8 @@ class CachePolicy:
         return now >= entry.expires
 
     def worth(self, entry: Entry) -> int:
-        """Return the worth of an answer; if there are too many, the one with the least is
-        evicted."""
+        """Return the worth of an answer; if there are too many answers, the one with the lowest
+        worth is evicted."""
         return entry.stored
 
 

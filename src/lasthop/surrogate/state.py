@@ -16,7 +16,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder().decode
 
 GONE = b""
-"""The encoding that stands for a deleted entry: no value has an empty encoding."""
+"""The encoding that stands for a deleted entry: no real value has an empty encoding."""
 
 ENTRY_COST = 32
 """Bytes that an entry takes besides its name and value, roughly."""
@@ -27,7 +27,7 @@ class StateTooLarge(Exception):
 
 
 class StateLedger:
-    """All entries of a surrogate's state, and the changes of the input at hand."""
+    """All entries of a surrogate's state, and the changes that the present input has made."""
 
     def __init__(self, entries: dict[str, bytes], *, limit: int) -> None:
         self._entries = dict(entries)
@@ -67,7 +67,7 @@ class StateLedger:
         return sorted(name for name in found if name.startswith(prefix))
 
     def has_room(self, size: int) -> bool:
-        """Whether one more entry of so many bytes is likely to fit."""
+        """Return whether one more entry of this many bytes is likely to fit."""
         return self._size + size + ENTRY_COST <= self._limit
 
     def changes(self) -> dict[str, bytes]:
@@ -121,17 +121,17 @@ class State(MutableMapping[str, Any]):
         return len(self._ledger.names(self._prefix))
 
     def has_room(self, size: int) -> bool:
-        """Whether one more entry of so many bytes is likely to fit."""
+        """Return whether one more entry of this many bytes is likely to fit."""
         return self._ledger.has_room(size)
 
     def _named(self, name: str) -> str:
         if not isinstance(name, str):
-            raise TypeError(f"names of the state are text, not {type(name).__name__}")
+            raise TypeError(f"names of the state must be text, not {type(name).__name__}")
         return self._prefix + name
 
 
 def entry_size(name: str, value: bytes) -> int:
-    """Return the bytes that an entry counts for against the limit."""
+    """Return the size in bytes with which an entry counts towards the limit of the state."""
     return len(name) + len(value) + ENTRY_COST
 
 

@@ -24,8 +24,8 @@ from lasthop.surrogate.mail import Mail, MailAction, OutgoingMail, Verdict, Way
 from lasthop.surrogate.state import State, StateLedger
 
 MOST_SENDS = 100
-"""The most messages that one input may send: without a limit, a mistake in one hook floods every
-device."""
+"""The largest number of messages that a surrogate can send for one input: without a limit, a
+mistake in one hook floods every device."""
 
 MAX_REASON = 500
 
@@ -38,7 +38,7 @@ class Surrogate:
     """The surrogate's durable state. It survives restarts, and changes together with the verdict on
     an input."""
     now: Micros = 0
-    """The time of the input at hand, in microseconds since 1970."""
+    """The time of the present input, in microseconds since 1970."""
     _sends: list[OutgoingMail]
     _runner: SurrogateRunner
 
@@ -69,11 +69,13 @@ class Surrogate:
         for `ttl` seconds. It leaves if the input succeeds, and does not pass a surrogate. Raises
         ValueError or TypeError if an argument is invalid, or if one input sends too many."""
         if len(self._sends) >= MOST_SENDS:
-            raise ValueError(f"one input may send {MOST_SENDS} messages")
+            raise ValueError(
+                f"a surrogate cannot send more than {MOST_SENDS} messages for one input"
+            )
         if not 0 <= priority <= 9:
-            raise ValueError("a priority is a number from 0 to 9")
+            raise ValueError("a priority must be a number from 0 to 9")
         if ttl is not None and ttl <= 0:
-            raise ValueError("a ttl is above 0 seconds")
+            raise ValueError("a ttl must be above 0 seconds")
         content = make_content(
             body, content_type=content_type, title=title, headers=headers, rank=rank
         )
@@ -113,7 +115,7 @@ class SurrogateRunner:
         if method is None:
             return
         if method in self._methods:
-            raise TypeError(f"{self._methods[method]} and {name} are both for {method!r}")
+            raise TypeError(f"{self._methods[method]} and {name} both handle {method!r}")
         self._methods[method] = name
         terms = getattr(function, TERMS, None)
         if terms is not None:
@@ -196,5 +198,5 @@ class SurrogateRunner:
             reason = str(decision.reason)[:MAX_REASON]
             return Verdict(MailAction.DROP, reason=reason, sends=sends, state=changes)
         raise TypeError(
-            f"a hook returns Relay, Answer, Drop or None, not {type(decision).__name__}"
+            f"a hook must return Relay, Answer, Drop or None, not {type(decision).__name__}"
         )

@@ -519,7 +519,7 @@ def test_a_digest_comes_together_at_its_time(rig: Rig) -> None:
 
 
 def test_caps_and_digests_are_checked() -> None:
-    with pytest.raises(InvalidRequest, match="a cap lets at least one message through"):
+    with pytest.raises(InvalidRequest, match="a cap must let at least one message through"):
         Cap(0, Period.DAY)
-    with pytest.raises(InvalidRequest, match="a digest has 1 to 24 times of day"):
+    with pytest.raises(InvalidRequest, match="a digest must have 1 to 24 times of day"):
         DigestTimes(())

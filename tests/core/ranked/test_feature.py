@@ -300,9 +300,9 @@ def test_bad_terms_are_named_and_change_nothing(phone: Phone) -> None:
         (b'{"mode": "sometimes"}', "at `$.mode`"),
         (b'{"policy": "oracle"}', "no such policy"),
         (b'{"quiet": {"start": "7", "end": "08:00"}}', "at `$.quiet.start`"),
-        (b'{"mode": "on-demand", "times": ["08:00"]}', "quiet and times are for on-line topics"),
+        (b'{"mode": "on-demand", "times": ["08:00"]}', "quiet and times need an on-line topic"),
         (b'{"zone": "Middle/Earth"}', "no such time zone"),
-        (b"[]", "terms are a JSON object"),
+        (b"[]", "terms must be a JSON object"),
     ]:
         phone.say(Operation.SUBSCRIBE, body)
         answer = phone.rig.messages(phone.channel)[-1]

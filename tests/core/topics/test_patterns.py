@@ -126,7 +126,7 @@ class TestInTheGateway:
     def test_a_wildcard_is_a_whole_word(self, topic: str) -> None:
         rig = Rig()
         rig.connect("phone")
-        with pytest.raises(InvalidRequest, match="a topic is words separated by dots"):
+        with pytest.raises(InvalidRequest, match="a topic must be words separated by dots"):
             rig.gateway.topics.subscribe(APP, "phone", topic, rig.now)
 
     def test_nothing_is_published_to_a_pattern(self) -> None:

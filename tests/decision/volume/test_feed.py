@@ -261,10 +261,10 @@ def test_a_digest_shows_the_best_at_its_times_and_no_more_than_the_day_allows() 
 
 def test_a_rank_is_a_number() -> None:
     proxy = feed()
-    with pytest.raises(ValueError, match="a rank is a number"):
+    with pytest.raises(ValueError, match="a rank must be a number"):
         proxy.take(Arrived(1, float("nan")), 0)
     proxy.take(Arrived(1, 1.0), 0)
-    with pytest.raises(ValueError, match="a rank is a number"):
+    with pytest.raises(ValueError, match="a rank must be a number"):
         proxy.take(RankChanged(1, float("nan")), 0)
 
 

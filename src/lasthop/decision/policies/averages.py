@@ -7,8 +7,8 @@ from collections import deque
 from lasthop.clock import Micros
 
 READS = 16
-"""Reads over which policies average: about a week of a user who looks twice a day. That is enough
-to be steady and few enough to follow a new habit."""
+"""The number of reads over which policies average: about a week of a user who looks twice a day.
+That is enough to be steady and few enough to follow a new habit."""
 
 
 class MovingAverage:
@@ -44,7 +44,7 @@ class MovingInterval:
         self._moments: deque[Micros] = deque(maxlen=size + 1)
 
     def add(self, moment: Micros) -> None:
-        """Add a moment; one that lies before the last moment counts as the last one."""
+        """Add a moment; a moment before the last one is treated as equal to the last one."""
         last = self._moments[-1] if self._moments else moment
         self._moments.append(max(moment, last))
 

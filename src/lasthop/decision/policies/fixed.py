@@ -23,8 +23,9 @@ class Buffer(Policy):
     """Keep at most `prefetch_limit` unread events on the device."""
 
     LIMIT = 16
-    """Unread events on the device if no `prefetch_limit` is set: what two reads a day of eight
-    events each take, the low end of the range in which neither waste nor loss shows."""
+    """The number of unread events kept on the device if no `prefetch_limit` is set: as many as two
+    reads a day of eight events each take, the low end of the range in which neither waste nor loss
+    shows."""
 
     def room(self, *, on_device: int) -> int:
         limit = self.tuning.prefetch_limit

@@ -16,7 +16,8 @@ from lasthop.decision.policies.policy import Policy
 PLAIN = (int, float, str, bool, type(None))
 
 GIVEN = "tuning"
-"""The attribute of a policy that was chosen for it and not learned, so it is not stored."""
+"""The attribute of a policy that holds its chosen parameters: they were not learned, so they are
+not stored."""
 
 
 def memory_of(policy: Policy) -> dict[str, Any]:

@@ -18,21 +18,22 @@ UNBOUNDED: Final = (1 << 62) - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuning:
-    """The parameters that the user or the pipeline has chosen for a policy; each policy takes those
-    it uses."""
+    """The parameters that the user or the pipeline has chosen for a policy; each policy uses some
+    of them."""
 
     max: int | None = None
-    """The Max of the subscription; `None`: unlimited."""
+    """The subscription's Max, the largest number of events that a read shows; `None`: unlimited."""
     prefetch_limit: int | None = None
-    """Most unread events on the device; for a policy that learns this limit, its first value."""
+    """The largest number of unread events on the device; for a policy that learns this limit, its
+    first value."""
     expiration_threshold: Micros | None = None
-    """Events that expire sooner (in microseconds) are not prefetched; for a policy that learns the
-    threshold, the value while learning does not help."""
+    """Events that expire within this time (in microseconds) are not prefetched; for a policy that
+    learns the threshold, the value that is used while nothing better was learned."""
     waking_hours: Micros = 16 * HOUR + HOUR // 2
     """The part of a day in which the user can read at all, in microseconds."""
     price: float = 1.0
-    """How many events forwarded in vain weigh as much as one lost event, for a policy that compares
-    them."""
+    """How many events that were forwarded in vain are as bad as one lost event, for a policy that
+    compares them."""
 
 
 class Policy:

@@ -12,8 +12,8 @@ from lasthop.decision.policies.rhythm import Rhythm
 from lasthop.decision.policies.unified import Unified
 
 OFFLINE_MEMORY = 0.98
-"""How much of the estimate of offline reads remains after one more read: it follows about fifty
-reads."""
+"""The weight that the old estimate of offline reads keeps after one more read: about fifty reads
+determine it."""
 
 
 class Predictive(Unified):

@@ -11,7 +11,7 @@ from lasthop.decision.policies.averages import READS, MovingAverage, MovingInter
 from lasthop.decision.policies.policy import Policy, Tuning
 
 ARRIVALS = 256
-"""Events over which the arrival rate is measured."""
+"""The number of events over which the arrival rate is measured."""
 
 
 class RatePolicy(Policy):

@@ -14,20 +14,21 @@ from lasthop.clock import DAY, HOUR, Micros
 
 HOURS = 24
 LOOKS = 4
-"""Numbers of reads in a day that are distinguished: none yet, one, two, more."""
+"""How many numbers of reads in a day are distinguished: none yet, one, two, more."""
 
 FADING = 0.99
 """The weight that a day's observations keep a day later; after ten weeks half of it is left."""
 
 DOUBT = 3.0
-"""How many hours of observation the broader average counts as, against what was seen in one
-cell."""
+"""The weight of the broader average, in hours of observation, compared with what was seen in one
+hour of the day."""
 
 FIRST_GUESS = 2.0 / HOURS
-"""Reads per hour that are assumed before anything is known: two a day."""
+"""The number of reads per hour that is assumed before anything is known: two a day."""
 
 HORIZON = 3 * HOURS
-"""Hours that a forecast looks ahead; an event that lives longer is as good as read."""
+"""The number of hours that a forecast looks ahead; an event that lives longer is assumed to be
+read."""
 
 
 class Rhythm:

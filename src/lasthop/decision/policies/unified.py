@@ -18,8 +18,8 @@ START_LIMIT = 32
 """The prefetch limit of a subscription without Max, before the first read."""
 
 FAR_ABOVE = 10
-"""How many times the interval between reads the mean lifetime must be before the interval becomes
-the threshold: an order of magnitude (last-hop paper, section 3.3)."""
+"""The mean lifetime of events must be this many times the interval between reads for the interval
+to become the threshold: an order of magnitude (last-hop paper, section 3.3)."""
 
 LIFETIMES = 256
 FALLS = 64
@@ -27,10 +27,11 @@ ARRIVALS = 512
 """How many lifetimes, falls of rank and arrivals are remembered."""
 
 MANY_FALLS = 0.02
-"""The share of events whose rank falls, from which on it pays to wait for the falls."""
+"""The share of events whose rank falls above which it pays to wait for the falls."""
 
 MOST_FALLS = 0.9
-"""The share of past falls that a new event is held back for."""
+"""The share of past falls of rank that must lie within the time for which a new event is held
+back."""
 
 
 class Unified(Policy):

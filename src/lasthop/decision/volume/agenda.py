@@ -14,7 +14,8 @@ from lasthop.decision.volume.times_of_day import next_of
 
 
 class Agenda:
-    """Says for one subscription, through the day, whether events may be shown unasked."""
+    """Says, for one subscription and any time of the day, whether events may be shown without the
+    user asking."""
 
     def __init__(self, subscription: Subscription, now: Micros) -> None:
         self._subscription = subscription
@@ -25,7 +26,8 @@ class Agenda:
         self.open = False
         """Whether an arriving event is shown at once."""
         self.due = False
-        """Whether a time of the day has come for which nothing has been shown yet."""
+        """Whether one of the times of the day at which events are shown has come, and nothing has
+        been shown since."""
         self.next_change: Micros | None = None
         """When `open` or `due` may change by time alone; None: never."""
         self._day: date | None = None
@@ -38,12 +40,13 @@ class Agenda:
         return self.open or (self.due and not self._quiet and not self._muted)
 
     def mute(self, quiet: bool) -> None:
-        """Silence the topic because of the user's context, or end that."""
+        """Silence the topic because of the user's context, or end the silence."""
         self._muted = quiet
         self._decide()
 
     def turn(self, now: Micros) -> bool:
-        """Note that time has passed; return whether it is now the moment for a catch-up."""
+        """Move the agenda on to the time `now`; return whether a catch-up, which shows the waiting
+        events, begins now."""
         if self.next_change is None or now < self.next_change:
             return False
         s = self._subscription
@@ -63,8 +66,8 @@ class Agenda:
         return left if s.max is None else min(left, s.max)
 
     def shown(self, count: int, now: Micros) -> None:
-        """Count events that were shown unasked; events that interrupt count too, but are never held
-        up."""
+        """Count events that were shown without the user asking; events that interrupt are counted
+        too, but are never held up."""
         s = self._subscription
         if s.max_per_day is not None:
             today = local(now, self._zone).date()

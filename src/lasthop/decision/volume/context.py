@@ -15,7 +15,7 @@ from typing import NamedTuple
 from lasthop.decision.volume.subscription import Subscription
 
 SEPARATORS = frozenset("./*# ")
-"""Characters that have a meaning in the name of a topic."""
+"""Characters that have a special meaning in the name of a topic."""
 
 Conditions = Mapping[str, frozenset[str]]
 """The accepted values, for every name of the context that a condition mentions."""
@@ -62,7 +62,8 @@ class Rule:
                 raise ValueError(f"{{{name}}} in a topic is not the plain name of a context value")
 
     def topic_in(self, context: Mapping[str, str]) -> str | None:
-        """Return the topic that the rule means in this context; None if the rule does not apply."""
+        """Return the topic that the rule yields in this context; None if the rule does not
+        apply."""
         if not meets(context, self.when):
             return None
         parts = []
@@ -90,8 +91,8 @@ class ContextRules:
         self._topics: dict[str, tuple[Subscription, bool]] = {}
 
     def update(self, context: Mapping[str, str]) -> list[Change]:
-        """Return what changes in the new context of the device. If several rules mean one topic,
-        the first decides about it."""
+        """Return the changes of subscriptions that the new context of the device causes. If several
+        rules yield one topic, the first decides about it."""
         wanted: dict[str, tuple[Subscription, bool]] = {}
         for rule in self._rules:
             topic = rule.topic_in(context)

@@ -15,7 +15,7 @@ from lasthop.decision.volume.inputs import NOTHING_NEW, ContactUp, Held, Offline
 from lasthop.decision.volume.ranking import SWEEP, Deadlines, Ranking
 
 HERE: Final = 1
-"""The number of the device's only ranking, for `Ranked.home`."""
+"""The value of `Ranked.home` for the only ranking that a device has."""
 
 
 class DeviceQueue:
@@ -41,7 +41,8 @@ class DeviceQueue:
         return len(self._unread)
 
     def forward(self, effect: Forward, *, rank: float, expires_at: Micros | None) -> None:
-        """Add an event that came in, in place of the one that the gateway named, if any."""
+        """Add an event that came in, and remove the event that it replaces, if the gateway named
+        one."""
         if effect.instead_of is not None:
             self.forget(effect.instead_of)
         self.add(effect.key, rank, NEVER if expires_at is None else expires_at)
@@ -70,7 +71,7 @@ class DeviceQueue:
                 self._ranking.sweep()
 
     def limit(self, max_per_read: int | None) -> None:
-        """Change how many events one read shows at most; None: all."""
+        """Change the largest number of events that one read shows; None: all."""
         self._max = max_per_read
 
     def all(self) -> list[Held]:
@@ -144,6 +145,6 @@ class DeviceQueue:
 
 
 def held(event: Ranked) -> Held:
-    """Return the event as the gateway is told of it."""
+    """Return an event in the form in which the device reports it to the gateway."""
     expires_at = None if event.expires_at == NEVER else event.expires_at
     return Held(event.key, event.rank, expires_at)

@@ -91,15 +91,15 @@ class Feed:
         retraction."""
         self._noted = Noted()
         self.due: Micros = self._next_due()
-        """When something is due by time alone; nothing happens by itself before."""
+        """The time at which the feed has to act if nothing else happens before."""
 
     def take(self, given: Input, now: Micros) -> list[Effect]:
-        """Take an input and return what is to be done."""
+        """Handle an input and return the effects to carry out."""
         self.tell(given, now, self._noted)
         return self._noted.take()
 
     def tell(self, given: Input, now: Micros, out: Outlet) -> None:
-        """Take an input and tell `out` what is to be done."""
+        """Handle an input and report the effects to carry out to `out`."""
         # The most frequent inputs come first. With structs, isinstance asks the metaclass and takes
         # longer.
         if type(given) is Arrived:
@@ -141,7 +141,7 @@ class Feed:
     def arrive(
         self, key: int, rank: float, expires_at: Micros | None, now: Micros, out: Outlet
     ) -> None:
-        """Take a new event of the topic, or a known event with another rank."""
+        """Handle a new event of the topic, or a known event with another rank."""
         if now >= self.due:
             self._pass_time(now, out)
         holdings = self._holdings
@@ -153,7 +153,7 @@ class Feed:
         else:
             counts = rank >= self._threshold
             if not counts and isnan(rank):
-                raise ValueError("a rank is a number")
+                raise ValueError("a rank must be a number")
             entry = holdings.add(key, rank, NEVER if expires_at is None else expires_at, now)
             if entry.expires_at < self.due:  # noqa: PLR1730 for every event: without a call
                 self.due = entry.expires_at
@@ -246,7 +246,7 @@ class Feed:
     # For a feed that is kept in a store.
 
     def track(self) -> None:
-        """Begin to note which events change."""
+        """Begin to note which events change, for `moved`."""
         self._holdings.moved = {}
 
     def moved(self) -> set[int]:
@@ -303,7 +303,7 @@ class Feed:
         return [key for key, entry in self._holdings.entries.items() if entry.place == DEVICE]
 
     def place(self, key: int) -> Place:
-        """Return where an event is; one that is over or was never here has ended."""
+        """Return where an event is; `ENDED` for an event that is over or was never here."""
         entry = self._holdings.entries.get(key)
         return Place.ENDED if entry is None else Place(entry.place)
 
@@ -316,7 +316,7 @@ class Feed:
         return list(self._holdings.entries)
 
     def follow(self, policy: Policy) -> None:
-        """Let another policy decide from now on."""
+        """Let another policy decide how much is forwarded from now on."""
         self._policy = policy
         # Methods that the policy does not override need not be called for every event.
         kind = type(policy)
@@ -372,7 +372,7 @@ class Feed:
 
     def _rank_changed(self, key: int, rank: float, now: Micros, out: Outlet) -> None:
         if isnan(rank):
-            raise ValueError("a rank is a number")
+            raise ValueError("a rank must be a number")
         entry = self._holdings.entries.get(key)
         counts = rank >= self._threshold
         if entry is None:

@@ -17,8 +17,8 @@ from lasthop.decision.volume.ranking import SWEEP, Deadlines, Ranking
 from lasthop.decision.volume.subscription import Subscription
 
 HISTORY: Final = 4096
-"""How many events that are over are still recognised, at least, so that a late change of rank or a
-repeated arrival does not bring them back."""
+"""The number of ended events that are still recognised, at least, so that a late change of rank or
+a repeated arrival does not bring them back."""
 
 TOO_LONG: Final = 2 * HISTORY
 PREFETCH: Final = Place.PREFETCH.value
@@ -31,7 +31,7 @@ ENDED: Final = Place.ENDED.value
 TO_GO: Final = 1
 HELD: Final = 2
 THERE: Final = 3
-"""The numbers of the three rankings, for `Ranked.home`."""
+"""The values of `Ranked.home` for the three rankings of a feed."""
 
 
 class Holdings:
@@ -44,10 +44,10 @@ class Holdings:
         self.on_device = 0
         """How many of the entries are on the device."""
         self.over: dict[int, bool] = {}
-        """Events that are over, oldest first, and whether each was shown unasked and could be
+        """Events that have ended, oldest first; for each, whether it was shown unasked and could be
         retracted."""
         self.newest = 0
-        """The highest key so far: an event with a higher one was never here."""
+        """The highest key so far: an event with a higher key is new."""
         # An event that a read can find counts in one of these three rankings.
         self.prefetch: Ranking[FeedEntry] = Ranking(TO_GO)
         """Events at the gateway that may be sent ahead of a read."""
@@ -168,8 +168,8 @@ class Holdings:
         return entry if entry is not None and entry.place == DEVICE else None
 
     def leaves_for(self, entry: FeedEntry) -> FeedEntry | None:
-        """Return the event that must leave a full device for this one; this one itself if it is the
-        worst."""
+        """Return the event that must leave a full device to make room for this event, which may be
+        this event itself if it is the worst."""
         if self.storage is None:
             return None
         self.storage.add(entry)

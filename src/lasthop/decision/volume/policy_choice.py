@@ -74,8 +74,8 @@ class OnePolicy:
 
 
 SNAPSHOT_AFTER = 32
-"""Lessons that are stored one by one before the whole memory is stored, which can be a hundred
-times as large as one of them."""
+"""The number of lessons that are stored one by one before the whole memory is stored, which can be
+a hundred times as large as one lesson."""
 
 _ARRIVED, _READ, _FELL, _FORWARDED = range(4)
 

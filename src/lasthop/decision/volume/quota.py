@@ -18,7 +18,7 @@ from lasthop.decision.volume.entry import FeedEntry
 from lasthop.decision.volume.ranking import SWEEP
 
 SEARCH = 64
-"""How many of the lowest ranks are searched for one that is outranked: a publisher who always ranks
+"""How many of the lowest-ranked events are searched for one to evict: a publisher who always ranks
 higher what expires sooner must not make every arrival a search through all events."""
 
 

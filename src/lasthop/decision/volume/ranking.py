@@ -24,14 +24,15 @@ SHORT: Final = 128
 which an insertion costs next to nothing."""
 
 FEW: Final = 16
-"""Up to this many events are sorted by insertion: mostly those that arrived during an outage."""
+"""The largest number of new events that are sorted by insertion: mostly those that arrived during
+an outage."""
 
 LOOKS: Final = 16
 """How often an event of the pile is looked at on average before the pile becomes a heap. Going
 through the pile a few times takes less time than building a heap."""
 
 SWEEP: Final = 64
-"""Collections up to this size are not worth sweeping."""
+"""The size up to which a collection is not worth sweeping."""
 
 E = TypeVar("E", bound=Ranked)
 

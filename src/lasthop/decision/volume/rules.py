@@ -14,7 +14,7 @@ from lasthop.decision.volume.terms import TopicTerms, Words
 from lasthop.errors import InvalidRequest
 
 MAX_RULES = 64
-"""Most rules of one device: every report of a context goes through all of them."""
+"""The largest number of rules of one device: every report of a context goes through all of them."""
 
 
 class ContextRule(
@@ -52,7 +52,7 @@ class ContextRule(
 
 
 def conditions(words: Mapping[str, list[str]] | None) -> Conditions | None:
-    """Return conditions as a rule takes them; None stays None."""
+    """Return conditions in the form that a rule takes; None stays None."""
     if words is None:
         return None
     return {name: frozenset(values) for name, values in words.items()}

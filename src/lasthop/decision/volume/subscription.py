@@ -13,7 +13,7 @@ MINUTES = 24 * 60
 
 
 class Mode(StrEnum):
-    """Whether a message or the user starts the showing."""
+    """Whether events are shown when they arrive or when the user looks."""
 
     ON_LINE = "on-line"
     """Events are shown as soon as possible."""
@@ -27,8 +27,8 @@ class Subscription:
 
     mode: Mode = Mode.ON_DEMAND
     max: int | None = None
-    """Most events in one read or one catch-up: the best are shown, and the others stay available
-    until they expire. Nothing else is limited by it."""
+    """The largest number of events in one read or one catch-up: the best are shown, and the others
+    stay available until they expire. Nothing else is limited by it."""
     threshold: float = -inf
     """The lowest rank that counts: events below it are not shown."""
     interrupt: float | None = None
@@ -41,27 +41,29 @@ class Subscription:
     """The minutes of the day at which an on-line topic is shown, the best first; empty: at any
     time."""
     max_per_day: int | None = None
-    """Most events on one calendar day, over all its `times`."""
+    """The largest number of events on one calendar day, over all its `times`."""
     zone: str = "UTC"
     """The time zone of the user's clock (IANA name)."""
     retention: int | None = None
-    """Most events that are kept at the gateway; beyond it the worst are dropped for good."""
+    """The largest number of events that are kept at the gateway; beyond it the worst are dropped
+    for good."""
     storage: int | None = None
-    """Most unread events that fit on the device; beyond it the worst come back to the gateway."""
+    """The largest number of unread events that fit on the device; beyond it the worst come back to
+    the gateway."""
 
     def __post_init__(self) -> None:
         for name in ("max", "max_per_day", "retention", "storage"):
             value = getattr(self, name)
             if value is not None and value < 1:
-                raise ValueError(f"{name} is at least 1")
+                raise ValueError(f"{name} must be at least 1")
         if isnan(self.threshold) or (self.interrupt is not None and isnan(self.interrupt)):
-            raise ValueError("a rank is a number")
+            raise ValueError("a rank must be a number")
         if self.mode is Mode.ON_DEMAND and (self.quiet or self.times):
-            raise ValueError("quiet and times are for on-line topics: set mode to on-line")
+            raise ValueError("quiet and times need an on-line topic: set mode to on-line")
         if self.quiet is not None and self.quiet.override is not None:
-            raise ValueError("a topic has one rank that interrupts: set interrupt, not override")
+            raise ValueError("quiet hours of a topic cannot have an override: set interrupt")
         if not all(0 <= minute < MINUTES for minute in self.times):
-            raise ValueError("times are minutes of the day, 0 to 1439")
+            raise ValueError("times must be minutes of the day, 0 to 1439")
         zone(self.zone)
         if self.max_per_day is not None and not self.times:
-            raise ValueError("max_per_day chooses the best for given times of the day: set times")
+            raise ValueError("max_per_day needs times of the day: set times")

@@ -139,4 +139,4 @@ def decode_terms(body: bytes) -> TopicTerms:
     try:
         return _decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidRequest(f"terms are a JSON object: {error}") from None
+        raise InvalidRequest(f"terms must be a JSON object: {error}") from None

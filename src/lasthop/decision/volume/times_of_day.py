@@ -1,7 +1,7 @@
 """The next of some times of the day, by the user's clock.
 
-A time that a change of the clock skips comes as much later; one that the change repeats counts the
-first time.
+If a change of the clock skips a time, it comes later by the length of the change; if the change
+repeats a time, the first one counts.
 """
 
 from __future__ import annotations
