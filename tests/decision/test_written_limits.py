@@ -16,7 +16,7 @@ from lasthop.errors import InvalidRequest
     ["5", "5 miles per day", "5 bytes per hour", "-5 bytes per day", "5 bytes per day on mno"],
 )
 def test_a_limit_that_cannot_be_read_is_refused(text: str) -> None:
-    with pytest.raises(InvalidRequest, match="a limit reads like") as refused:
+    with pytest.raises(InvalidRequest, match="a limit must read like") as refused:
         parse_limits(f"1 bytes per day; {text}")
     assert refused.value.fields["limit"] == text
 

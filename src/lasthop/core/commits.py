@@ -103,7 +103,7 @@ class Commits:
                 self._due = now + LAZY_DELAY
 
     def note(self, writer: SelfWriting) -> None:
-        """Let an object write itself into the open commit when that is taken."""
+        """Let an object write its rows into the open commit, when that commit is taken."""
         self._noted.append(writer)
 
     def add_message(self, message: Message) -> None:

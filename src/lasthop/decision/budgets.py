@@ -80,8 +80,8 @@ def parse_limits(text: str) -> tuple[Limit, ...]:
         measures, periods = set(Measure), set(Period)
         if not found or found["measure"] not in measures or found["period"] not in periods:
             raise InvalidRequest(
-                "a limit reads like `5 messages per day of QUEUE over LINK`, of bytes, messages,"
-                " units or money, per day, week or month",
+                "a limit must read like `5 messages per day of QUEUE over LINK`, of bytes,"
+                " messages, units or money, per day, week or month",
                 limit=part,
             )
         queues = tuple(found["queues"].split("+")) if found["queues"] else ()

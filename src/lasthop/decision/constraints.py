@@ -102,8 +102,8 @@ class Tolerance(msgspec.Struct, frozen=True, tag="tolerance", forbid_unknown_fie
 class QuietHours(msgspec.Struct, frozen=True, tag="quiet", forbid_unknown_fields=True):
     """No message is delivered while the wall clock shows `start` until `end` (minutes of the day).
 
-    Hours that pass midnight belong to the weekday on which they start. Both passes of an hour that
-    clocks show twice are quiet; an end that clocks skip comes when they jump. A message ranked
+    Hours that pass midnight belong to the weekday on which they start. If clocks show an hour
+    twice, both are quiet; if they skip `end`, quiet hours end when they jump. A message ranked
     `override` or higher is delivered in quiet hours, too.
     """
 

@@ -38,7 +38,8 @@ class Estimate(msgspec.Struct):
     samples: int = 0
 
     def applied(self, link: Link) -> Link:
-        """Return the link with the measured values, or as declared before the first sample."""
+        """Return the link with the measured values; before the first sample, with the declared
+        values."""
         return link.measured(latency=self.latency, contention=max(1.0, self.contention))
 
 

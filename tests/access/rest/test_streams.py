@@ -70,7 +70,7 @@ async def test_what_does_not_fit_together_is_refused(http: httpx.AsyncClient) ->
     short = await http.post(f"{place}/end", json={"size": 4})
     assert (short.status_code, "some bytes of the stream are missing" in short.text) == (409, True)
     wrong = await http.post(f"{place}/end", json={"checksum": "00000000"})
-    assert (wrong.status_code, "the checksum is not that" in wrong.text) == (400, True)
+    assert (wrong.status_code, "the checksum does not match" in wrong.text) == (400, True)
     beyond = await http.get(f"{place}/content?offset=9")
     assert (beyond.status_code, "has not reached this offset" in beyond.text) == (409, True)
     await http.get(f"{place}/content?offset=2")

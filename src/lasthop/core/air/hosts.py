@@ -1,4 +1,4 @@
-"""Which devices are reached over the air at which host."""
+"""An index of the devices that are reached over the air, by host."""
 
 from __future__ import annotations
 

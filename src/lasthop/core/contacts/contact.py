@@ -43,8 +43,8 @@ class Terms:
 
     incarnation: bytes
     open_house: bool
-    """Whether devices without a token may connect, and are registered when they do. Only ever on
-    loopback."""
+    """Whether devices without a token may connect, and are registered when they do. This is allowed
+    on loopback only."""
     accept: tuple[str, ...] = ()
 
 

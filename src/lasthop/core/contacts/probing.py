@@ -19,7 +19,8 @@ from lasthop.wire.hop.frames import CloseCode, Hello, Welcome
 from lasthop.wire.hop.heartbeat import ANSWERED, UNHEARD
 
 LEAST_HEARTBEAT: Micros = 10 * SECOND
-"""The shortest heartbeat interval that a device can ask for: six pings a minute are enough."""
+"""The shortest heartbeat interval that a device can ask for: no device needs more than six pings a
+minute."""
 
 
 @dataclass(frozen=True, slots=True)

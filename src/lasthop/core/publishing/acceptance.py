@@ -297,7 +297,7 @@ class Acceptance:
         return item
 
     def withdraw(self, item: Item, step: Step, now: Micros, reason: str) -> Withdrawal:
-        """Take a message back: as a whole if its decider wants it so, otherwise every delivery of
+        """Take a message back: as a whole if its decider handles it so, otherwise each delivery of
         which no part has left."""
         as_a_whole = item.decider.withdraw(step, now, reason)
         if as_a_whole is not None:

@@ -345,7 +345,7 @@ class PushFeature(CoreFeature):
         self.notifications.restore(kept.notifications, rows)
 
     def attach(self, item: Item, *, spreading: bool) -> None:
-        """Restore the push of a restored message, if it was one."""
+        """Restore the push that a restored message belongs to, if there is one."""
         found = self._restored.pop(item.message.key, None)
         if found is None:
             return

@@ -56,7 +56,7 @@ class _Providers:
 
 
 class ServiceIndex(Index):
-    """All services of all apps, by name and by name and version."""
+    """All services of all apps, found by name, or by name and version."""
 
     def __init__(self) -> None:
         self._providers: dict[tuple[str, str], _Providers] = {}

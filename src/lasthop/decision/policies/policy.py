@@ -38,7 +38,7 @@ class Tuning:
 
 class Policy:
     """The simplest policy: forwards everything and learns nothing. Every other policy overrides
-    some of it."""
+    some of its methods."""
 
     unworthy = "not prefetched"
     """The reason given for holding an event that the policy does not find worth sending ahead."""

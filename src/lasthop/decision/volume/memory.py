@@ -29,8 +29,8 @@ class FeedState(msgspec.Struct, array_like=True, frozen=True):
     agenda: AgendaState = AgendaState()
     strangers: int = 0
     news: tuple[tuple[int, float | None], ...] = ()
-    """What the device is to be told at the next contact: an event's key and its new rank; None:
-    retracted."""
+    """What the device is to be told at the next contact: the new rank of an event, by its key; None
+    if the event was retracted."""
     storage: int | None = None
     """How many unread events the device has room for, as it last reported; None: any number."""
 

@@ -7,8 +7,8 @@ from lasthop.decision.volume.entry import FeedEntry
 
 
 class Outlet:
-    """Carries out what a feed wants done at once, as the device of a rehearsal. The feed must not
-    be called meanwhile."""
+    """Carries out at once what a feed wants done, as the device of a rehearsal does. The feed must
+    not be called meanwhile."""
 
     def __init__(self, *, hears_of_holds: bool) -> None:
         self.hears_of_holds = hears_of_holds

@@ -3,8 +3,8 @@
 An event that is outranked by enough others which last at least as long cannot be wanted before they
 are gone: a read takes Max of them. The lowest-ranked such event is evicted. If no event is
 outranked like that (a low rank that outlives everything else is still the best of tomorrow), the
-lowest rank is evicted all the same, because the limit must hold; every event that stays is not
-worse in both respects.
+lowest rank is evicted all the same, because the limit must hold; every event that stays is better
+than it in rank or in lifetime.
 """
 
 from __future__ import annotations
