@@ -27,7 +27,8 @@ COPIED = {"headers": "extra"} | {
     for name in Message.__struct_fields__
     if name in Headers.__struct_fields__ and name not in OTHERWISE
 }
-"""By field of a message, the header that the field is copied into; most have the same name."""
+"""By field of a message, the header in which the field travels to a device: those in `TIMES` as an
+offset from the time of the key, those in `COPIED` unchanged."""
 
 _is_plain = at_default(Message, COPIED | TIMES)
 _headers_of = maker(

@@ -277,8 +277,8 @@ class RankedSubscription:
             self.looking = None
 
     def retract(self, key: int, reason: str, now: Micros) -> None:
-        """Tell the device to forget a message; if the application has the message already, it is
-        told too."""
+        """Tell the device to forget a message, whether it still keeps the message or has shown it
+        already."""
         self._tell(Kind.RETRACTED, now, msg=key, reason=reason)
         why = Why.ROOM if reason == NO_ROOM else Why.RANK
         self.lane.append(Say(Forget(why, (key,))))
