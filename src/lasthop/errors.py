@@ -106,9 +106,9 @@ class UnsupportedMedia(InvalidRequest):
 
 
 class Contradiction(InvalidRequest):
-    """The demands of a request can never be met together, by themselves or with the device's
-    preferences. `conflict` names a smallest set of them: without any one of that set there would be
-    a way."""
+    """The demands of a request can never be met together: they exclude one another, or the device's
+    preferences exclude them. `conflict` names a smallest set of demands that cannot be met: without
+    any one of them, the others could be."""
 
     code = "contradiction"
     http_status = 422
@@ -272,9 +272,9 @@ class Overloaded(Limited):
 class OutcomeOpen(LasthopError):
     """A request was accepted but could not be made durable: it may still be done, or never.
 
-    `ids` are the ids that its messages will then have. If `repeatable`, sending the same request
-    again does it only once; otherwise look the ids up before repeating it. `retry_after` is in
-    seconds.
+    `ids` are the ids that its messages have if it is done. If `repeatable`, sending the same
+    request again does it only once; otherwise look the ids up before repeating it. `retry_after` is
+    in seconds.
     """
 
     code = "outcome_open"

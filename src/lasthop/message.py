@@ -78,7 +78,7 @@ class Binding(IntEnum):
     """What the members of a group share in a message; the numbers are those on the wire."""
 
     NONE = 0
-    """Each member of the group has a copy of the message of its own."""
+    """Each member of the group has its own copy of the message."""
     ATOMIC = 1
     """All members of the group are shown the message, or none is."""
     CLAIM = 2
@@ -198,7 +198,7 @@ def first_key_at(time: Micros, node: int = 0) -> int:
 
 
 def successor(key: int) -> int:
-    """Return the key that a node gives out after this one within one millisecond."""
+    """Return the key that follows this key at the same node within one millisecond."""
     if key & LAST_COUNTER != LAST_COUNTER:
         return key + 1
     return key - LAST_COUNTER + (1 << KEY_TIME_SHIFT)
@@ -225,8 +225,8 @@ class KeyMaker:
 
     @property
     def last(self) -> int:
-        """The newest key that was given out; before the first, the last possible one of an earlier
-        run."""
+        """The newest key that was given out; before the first one, the largest key that an earlier
+        run can have given out."""
         return self._ms << KEY_TIME_SHIFT | self._node | self._counter
 
     def key(self, now: Micros) -> int:

@@ -16,8 +16,8 @@ from lasthop.wire.hop.handshake import WAIT_FOR_HELLO
 from lasthop.wire.hop.mapping import Mapping
 
 STRANGERS = 100
-"""Connections beyond the limit that may still start a channel, on which the device is told when to
-come back."""
+"""How many connections beyond the limit may still start a channel, so that their devices can be
+told when to come back."""
 
 
 class _Connection(BeepConnection):

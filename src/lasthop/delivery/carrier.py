@@ -34,8 +34,8 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     response: bool = False
     """Whether the publisher accepts content that the client returns."""
     deliver_before: Micros | None = None
-    """The deadline in microseconds, after which nothing of the push may be sent; None without
-    one."""
+    """The deadline in microseconds, after which nothing of the push may be sent; None if there is
+    no deadline."""
     capabilities: Mapping[str, str] = {}
     """The registered capabilities of the device, by name."""
 
@@ -60,8 +60,8 @@ class Confirmed(msgspec.Struct, frozen=True):
 
 
 class Aborted(msgspec.Struct, frozen=True):
-    """The client has refused the push, with a reason of the OTA protocols (0xEA to 0xEE) or none
-    (0)."""
+    """The client has refused the push; the reason is one of the OTA protocols (0xEA to 0xEE), or 0
+    if the client gave none."""
 
     reason: int = 0
 
@@ -79,7 +79,8 @@ class NotReached(msgspec.Struct, frozen=True):
 
 
 class Unfit(msgspec.Struct, frozen=True):
-    """The push can never be sent in its present form: PAP's status code, and why."""
+    """The push can never be sent in its present form; the fields are PAP's status code and the
+    reason."""
 
     code: int
     reason: str

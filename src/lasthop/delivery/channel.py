@@ -26,8 +26,8 @@ class Channel(Protocol):
 
     @property
     def reliable(self) -> bool:
-        """Whether everything arrives that was sent before the channel's end. Otherwise, what is not
-        acknowledged in time is sent again."""
+        """Whether everything that was sent before the channel's end arrives. If not, frames that
+        are not acknowledged in time are sent again."""
         ...
 
     def send(self, frames: Sequence[Frame]) -> None:

@@ -64,7 +64,8 @@ MOST_SECONDS = 86_400
 """The largest poll interval or wait that is accepted, in seconds; more is a mistake."""
 
 SECRET = 16
-"""Random bytes in a connection's URL: whoever knows the URL is the device."""
+"""The number of random bytes in a connection's URL: whoever knows the URL is taken for the
+device."""
 
 
 class RequestLink(ChannelLink):
@@ -86,8 +87,8 @@ class RequestLink(ChannelLink):
     def ask(
         self, number: int, units: list[bytes], *, seen: int, wait: Micros
     ) -> asyncio.Future[bytes]:
-        """Take in a request and return the future of its answer; raise the error to refuse it
-        with."""
+        """Handle a request and return the future of its answer; raise the error with which to
+        refuse the request."""
         now = self._ends.clock.now()
         new = self._answering.ask(number, seen=seen, wait=wait, now=now)
         before = self._waiting.pop(number, None)
@@ -172,7 +173,7 @@ class RequestLink(ChannelLink):
 
 
 class HttpListener(Listener):
-    """Lets devices in by HTTP requests, as an ASGI application."""
+    """An ASGI application that accepts devices which connect by HTTP requests."""
 
     def __init__(
         self,

@@ -17,8 +17,8 @@ from lasthop.wire.hop.handshake import Opened, Waiting
 from lasthop.wire.hop.mapping import Mapping
 
 MAX_CONNECTIONS = 100_000
-"""The most channels of a listener: at 4 KiB each they take 400 MiB. Beyond that it is better to
-turn a device away for a while than to fail all of them."""
+"""The largest number of channels of a listener: at 4 KiB each they take 400 MiB. Beyond that it is
+better to turn a device away for a while than to fail all of them."""
 
 RETRY_AFTER_MS = 10_000
 """The retry-after of a device that finds no room, in milliseconds: long enough for another one to
@@ -26,7 +26,7 @@ leave."""
 
 
 class Listener:
-    """Lets devices in over one kind of carrier."""
+    """Accepts the channels that devices open over one kind of transport."""
 
     def __init__(
         self,

@@ -24,7 +24,7 @@ Send: TypeAlias = Callable[[Event], Awaitable[None]]
 
 
 class WebSocketListener(Listener):
-    """Lets devices in by WebSocket, as an ASGI application."""
+    """An ASGI application that accepts devices which connect by WebSocket."""
 
     def __init__(
         self,

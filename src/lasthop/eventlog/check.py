@@ -18,8 +18,9 @@ from lasthop.eventlog.reader import LogReader
 from lasthop.events import SCHEMA_VERSION, Event, Kind
 
 BATCH = 20_000
-"""Rows of the store that are sorted by their newest event before it is looked up: rows come by
-message, that is by time, so one batch reads a few neighbouring segments in order."""
+"""How many rows of the store are sorted by their newest event before these events are looked up.
+Rows come in the order of messages, and so of time: one batch reads a few neighbouring segments in
+order."""
 
 _SEEN = ("PENDING", "SENDING", "RECEIVED")
 _OPEN = (*_SEEN, "PARKED")
@@ -126,7 +127,8 @@ class LogCheck:
         `prev`."""
 
     def read(self, reader: LogReader, stop: int | None = None) -> None:
-        """Check the whole log up to the offset `stop`, from the segments where they have it."""
+        """Check the whole log up to the offset `stop`; events that are in segments are read from
+        there."""
         reader.refresh()
         for line in reader.lines(stop=stop):
             try:
@@ -154,7 +156,7 @@ class LogCheck:
             self._open[event.n] = self._open.pop(event.prev)
 
     def unreadable(self, offset: int, reason: str) -> None:
-        """Note a line that is no event, in the place of this offset."""
+        """Note that the line in the place of this offset is not an event."""
         self._problem("unreadable", f"event {offset} cannot be read: {reason}")
         self._next = offset + 1
 

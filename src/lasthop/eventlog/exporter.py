@@ -46,7 +46,8 @@ _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rolling:
-    """When a segment is sealed and the next one begins; also whenever the date changes."""
+    """The size and age at which a segment is sealed and the next one begins; a new date always
+    begins a new segment."""
 
     size: int = 64 << 20
     """Bytes after which a segment is sealed: Spark reads files of 32 to 128 MB best."""

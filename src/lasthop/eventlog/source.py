@@ -26,8 +26,9 @@ class EventPages(Protocol):
     """Committed events, at least from `exported_to` on."""
 
     def events(self, first: int, limit_bytes: int) -> Sequence[Page]:
-        """Return consecutive pages, the first of which starts at `first`, of about `limit_bytes` in
-        all but at least one if there is any; if `first` was dropped, the oldest that are left."""
+        """Return consecutive pages from offset `first` on: about `limit_bytes` in all, and at least
+        one page if there is any. If the event at `first` was dropped, the pages start with the
+        oldest event that is left."""
         ...
 
     def event_at(self, offset: int) -> bytes | None:

@@ -47,8 +47,8 @@ class Tail:
         self._only = only
 
     def poll(self, limit: int = BATCH) -> list[Event] | None:
-        """Return the wanted ones of the next `limit` events; None when there are no more just
-        now."""
+        """Return those of the next `limit` events that pass the filter; None when there are no new
+        events."""
         seen = list(islice(self._reader.events(self.offset), limit))
         if not seen:
             return None

@@ -20,7 +20,7 @@ def counted(tables: dict[str, DataFrame]) -> dict[str, int]:
 
 
 def orphans(events: DataFrame, deliveries: DataFrame) -> int:
-    """Return how many events belong to deliveries whose beginning is not in the log: every delivery
-    has counted its events, and these are the rest."""
+    """Return how many events belong to deliveries whose beginning is not in the log: all events
+    about deliveries, less the events that the known deliveries have counted."""
     known = deliveries.agg(fn.sum("events").alias("events")).first()
     return events.where(about_a_delivery()).count() - int((known and known["events"]) or 0)

@@ -23,8 +23,8 @@ OLDEST = (17, 0, 11)
 """The oldest Java version that Spark 4.3 supports."""
 
 BROKEN = ((25, 0, 0), (25, 0, 3))
-"""Versions from the first on and before the second: a fault of their garbage collector corrupts
-zstd-compressed Parquet."""
+"""Ranges of Java versions, each from the first on and before the second, in which a fault of the
+garbage collector corrupts zstd-compressed Parquet."""
 
 SHIM = """#!/bin/sh
 # Drops --add-modules={module}, which this Java does not have and Spark only needs for MLlib.

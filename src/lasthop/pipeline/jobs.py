@@ -46,8 +46,8 @@ from lasthop.pipeline.together import Begin, together
 Say = Callable[[str], None]
 
 LATENESS = 1
-"""Days before the newest one that the stream makes again as events come in. Older days are counted
-as late, and left for the next batch."""
+"""How many days before the newest one the stream makes again as events come in. Older days are
+counted as late, and left for the next batch."""
 
 
 @dataclass(slots=True)

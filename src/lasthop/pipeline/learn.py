@@ -39,7 +39,7 @@ from lasthop.policy import (
 )
 
 HELD_OUT = 0.2
-"""The share of the days, at their end, that judges the choice."""
+"""The share of the days, the last ones, on which the choice of a policy is judged."""
 
 FEW_DAYS = 2
 """A log of no more days than this is not split between days: the last fifth of a young log may be
@@ -67,7 +67,7 @@ SCORES: StructType = table(
 COUNTS = ("forwarded", "wasted", "read_online", "lost")
 
 LEAST_IN_A_SEGMENT = 5
-"""Fewest devices in a segment: a smaller one uses the choice of the fleet."""
+"""The least number of devices in a segment; a smaller segment uses the choice of the fleet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def micros_of(day: date) -> Micros:
 
 
 def split_of(events: DataFrame, span: DaySpan) -> Micros:
-    """Return the moment from which on the log only judges the choice."""
+    """Return the time from which on the log is only used to judge the choice of a policy."""
     if (span.last - span.first).days >= FEW_DAYS:
         return micros_of(span.split)
     ends = events.agg(fn.min("t").alias("first"), fn.max("t").alias("last")).first()

@@ -78,7 +78,7 @@ REQUIRED = ("v", "gw", "boot", "n", "t", "kind")
 """The fields that every event has."""
 
 EVENT = StructType([StructField(name, kind) for name, kind, _ in FIELDS])
-"""The schema of an event as it is written."""
+"""The schema of an event as a segment holds it: fields that were left out are null."""
 
 LINE = StructType([*EVENT.fields, StructField(BAD, StringType())])
 """The schema of a line of a segment: an event, or a text that could not be read as one."""
@@ -106,7 +106,8 @@ def filled(events: DataFrame) -> DataFrame:
 
 
 def conform(frame: DataFrame, schema: StructType) -> DataFrame:
-    """Return the columns of a schema, in its order and types, without other columns."""
+    """Return a table with exactly the schema's columns, in its order and with its types; other
+    columns are dropped."""
     return frame.select(*(fn.col(f.name).cast(f.dataType).alias(f.name) for f in schema.fields))
 
 

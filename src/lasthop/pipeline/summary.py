@@ -23,10 +23,11 @@ FILE = "summary.json"
 """The name of the summary's file in the lake."""
 
 DAYS = 400
-"""Most days in a summary, the newest ones; a plot of more shows nothing."""
+"""The largest number of days in a summary, which has the newest ones: a plot of more days is
+unreadable."""
 
 BUSIEST = 8
-"""Number of networks that get a survival curve, the busiest ones."""
+"""The number of networks, the busiest ones, that get a survival curve."""
 
 BINS = 20
 """Number of bins of the efficiency index, from 0 to 1."""
@@ -66,7 +67,8 @@ class LatencySummary(msgspec.Struct):
 
 
 class LastHop(msgspec.Struct):
-    """Waste and loss of one day as shares; None if nothing was forwarded, or read."""
+    """Waste and loss of one day as shares; waste is None if nothing was forwarded, loss if nothing
+    was read."""
 
     date: str
     waste: float | None

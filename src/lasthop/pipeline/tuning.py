@@ -47,11 +47,11 @@ CANDIDATES: tuple[Forwarding, ...] = (
 reader do."""
 
 ENOUGH_READS = 8
-"""Fewest reads for a choice of a device's own; below it a choice is luck, and the segment's is
-taken."""
+"""The least number of reads for which a device gets its own policy; with fewer reads a choice would
+be luck, and the policy of the segment is used."""
 
 SURE_READS = 40
-"""Reads from which on the confidence is full."""
+"""The number of reads from which on the confidence in a choice is full."""
 
 DIGITS = 6
 """Decimals of the numbers that a policy remembers: its rates are not known any better."""

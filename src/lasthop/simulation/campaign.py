@@ -31,7 +31,7 @@ class Tally:
     misordered: int = 0
     untrue: int = 0
     failing_seed: int | None = None
-    """The smallest seed whose schedule breaks a promise; None: none does."""
+    """The smallest seed whose schedule breaks a promise; None if no schedule does."""
     why: str | None = None
     """The first broken promise of the schedule with the failing seed."""
 

@@ -24,7 +24,7 @@ from lasthop.wire.hop.mapping import Mapping
 
 LINKS = ("sim", "sim1", "sim2")
 MOST_WIRES = len(LINKS)
-"""Most channels that a device has at once."""
+"""The largest number of channels that a device has at once."""
 
 
 class DeviceLinks:

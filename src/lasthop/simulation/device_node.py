@@ -144,7 +144,7 @@ class DeviceNode:
         return self.links.session
 
     def had(self) -> list[ArrivedMessage]:
-        """Return the messages that the application was given, as far as it will remember them."""
+        """Return the messages that the application was given and would remember after a crash."""
         if not self._transactional:
             return self._screen
         noted = (self._inbox.note(LOG) or b"").split()

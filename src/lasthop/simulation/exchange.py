@@ -49,7 +49,7 @@ class Made:
     body: bytes
     expects: Expectation
     life: int
-    """How often the asking device had crashed before."""
+    """How often the asking device had crashed before it asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +97,8 @@ class Talk:
         return True
 
     def show(self, message: Message) -> QuestionEnding | None:
-        """Take a message of a conversation that the application was given; return how a question of
-        this device ended, if the message says so."""
+        """Handle a message of a conversation that the application was given; return how a question
+        of this device ended, if the message says so."""
         if message.request is not None:
             outcome = message.text
             if message.timed_out:

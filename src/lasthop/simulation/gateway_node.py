@@ -152,10 +152,8 @@ class GatewayNode:
         return number
 
     def act(self, action: Callable[[Gateway, Micros], None], durable: Callable[[], None]) -> bool:
-        """Let a publisher act; call `durable` when its action is. Return False if the gateway is
-        down.
-
-        If the gateway crashes before that, `durable` is never called.
+        """Let a publisher act, and call `durable` when the action is durable. Return False if the
+        gateway is down. If the gateway crashes first, `durable` is never called.
         """
         gateway = self.gateway
         if gateway is None:
@@ -170,7 +168,7 @@ class GatewayNode:
         return True
 
     def arrived(self, number: int, data: bytes, unit: int | None = None) -> None:
-        """Take bytes that came in over a channel; on an unordered link they come as a numbered
+        """Handle bytes that arrived over a channel; on an unordered link they are a numbered
         unit."""
         channel = self._channels.get(number)
         if channel is None or self.gateway is None:

@@ -29,8 +29,8 @@ PAUSE: Micros = SECOND
 
 @dataclass(frozen=True, slots=True)
 class Translator:
-    """An address translator that forgets silent connections. Each entry of `timeouts` is the time
-    from which on it holds, and the timeout."""
+    """An address translator that forgets silent connections. Each entry of `timeouts` is a time and
+    the timeout that applies from then on."""
 
     timeouts: tuple[tuple[Micros, Micros], ...]
 
@@ -57,14 +57,14 @@ class HeartbeatRehearsal:
     pings: list[int] = field(default_factory=list)
     """Pings per day, on the working connection and in trials."""
     lost: list[int] = field(default_factory=list)
-    """Working connections per day that were found dead."""
+    """Connections per day that had worked and that a ping found dead."""
     trials: int = 0
     failures: int = 0
     first_settled_at: Micros | None = None
-    """When the first search was over; None: never."""
+    """When the first search for an interval was over; None if it never was."""
     trials_to_settle: int = 0
     failures_to_settle: int = 0
-    """Trials and failures of the first search."""
+    """The number of trials that failed in the first search for an interval."""
     interval: Micros = 0
     """The interval of the working connection at the end, in microseconds."""
 

@@ -242,7 +242,7 @@ class RehearsedRequests(RehearsedLink):
 
 
 class Thrift:
-    """Checks what is sent again: nothing that the gateway knows to have arrived."""
+    """Checks that the gateway sends nothing again that it knows to have arrived."""
 
     def __init__(self) -> None:
         self.problems: list[str] = []

@@ -38,8 +38,8 @@ class Weather:
     rate: int | None = None
     """Bytes per second in each direction; None: unlimited. Bytes that are written faster wait."""
     tap: Callable[[int], Micros] | None = None
-    """Is told how many bytes are written, and returns how much longer they take: the device's radio
-    may be asleep."""
+    """A function that is given the number of bytes written, and returns how much longer they take
+    because the device's radio may be asleep."""
 
 
 class LinkEnd(Enum):

@@ -20,7 +20,7 @@ APP = "rehearsal"
 
 
 class Publisher:
-    """A client that publishes one request after the other, each until it was accepted."""
+    """A publisher that sends one request after the other, and repeats each until it is accepted."""
 
     def __init__(self, kernel: Kernel, random: Random, gateway: GatewayNode) -> None:
         self._kernel = kernel
@@ -33,15 +33,15 @@ class Publisher:
         """The latest confirmed rank of a message, by its number."""
         self._reranking = 0
         self.cancelled: set[int] = set()
-        """Numbers of messages to one device, or to all or none, whose cancellation was
-        confirmed."""
+        """The numbers of messages whose cancellation was confirmed, among those that go to one
+        device, or to all members of a group or none."""
 
     @property
     def busy(self) -> bool:
         return bool(self._queue) or self._reranking > 0
 
     def publish(self, plans: list[PlannedMessage]) -> None:
-        """Send these messages in one request, when everything before has been accepted."""
+        """Send these messages in one request, after all earlier requests have been accepted."""
         self._queue.append(plans)
         if len(self._queue) == 1:
             self._next()

@@ -81,7 +81,7 @@ class RankedReader:
         return bool(self._glances or self._asked or self._answers or self._answered)
 
     def hear(self, answer: Looked) -> None:
-        """Take the gateway's answer; it is shown as soon as it is durable."""
+        """Handle the gateway's answer to a look; it is shown as soon as it is durable."""
         self._answers.append(answer)
 
     def refused(self, key: int) -> None:
@@ -94,7 +94,7 @@ class RankedReader:
         self._answers = []
 
     def work(self, session: DeviceSession) -> None:
-        """Show what was answered, and take the looks that are planned."""
+        """Show the messages that the gateway answered with, and carry out the planned looks."""
         answered, self._answered = self._answered, []
         for answer in answered:
             self._see(session, answer)

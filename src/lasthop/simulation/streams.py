@@ -28,7 +28,7 @@ DEVICE_WINDOW = 500
 """Windows in bytes: small, so that every stream has to wait for its reader."""
 
 MOST = 400
-"""Most bytes that an application reads at a time."""
+"""The largest number of bytes that an application reads at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

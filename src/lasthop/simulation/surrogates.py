@@ -32,9 +32,11 @@ from lasthop.surrogate.mail import Verdict
 from lasthop.surrogate.surrogate import SurrogateRunner
 
 SEEN_FROM = 1_000_000
-"""Added to the number in a message that the surrogate changed on its way from a device."""
+"""The amount that is added to the number in a message which the surrogate changed on its way from a
+device."""
 SEEN_TO = 2_000_000
-"""Added to the number in a message that the surrogate changed on its way to a device."""
+"""The amount that is added to the number in a message which the surrogate changed on its way to a
+device."""
 EXTRA = 4_000_000
 """Numbers from here on belong to messages that the surrogate sent itself."""
 
@@ -238,7 +240,7 @@ class RehearsedWorker:
 
 
 class Seen(msgspec.Struct):
-    """One input that counted, as the surrogate remembers it."""
+    """One input that took effect, as the surrogate remembers it."""
 
     turn: int
     number: int

@@ -107,7 +107,7 @@ class Reader(Protocol):
         ...
 
     def find_keys(self, app: str, keys: Iterable[str]) -> dict[str, KeyRow]:
-        """Return the idempotency keys of an app that are known, by key."""
+        """Return the rows of those of these idempotency keys that the app has used, by key."""
         ...
 
     def find(self, kind: type[Row], keys: Iterable[Any]) -> dict[Any, Row]:

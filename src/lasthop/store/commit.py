@@ -125,7 +125,8 @@ class MemoryRow(msgspec.Struct, array_like=True):
 
 
 class Commit(msgspec.Struct):
-    """Everything that one commit changes. Of two rows for the same key the later one counts."""
+    """Everything that one commit changes. If two rows have the same key, the later one is
+    stored."""
 
     n: int
     first_event: int

@@ -1,5 +1,5 @@
-"""The rows of groups and queues, and of messages whose deliveries depend on each other. Commits of
-plain traffic have none of them."""
+"""The rows of groups and queues, and of messages whose deliveries depend on each other. A commit of
+plain traffic has no such rows."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class GroupMessageRow(msgspec.Struct, array_like=True, gc=False):
 
 
 class GroupChanges(msgspec.Struct):
-    """The group changes of one commit. Of two rows for the same key the later one counts."""
+    """The group changes of one commit. If two rows have the same key, the later one is stored."""
 
     records: dict[tuple[str, str], GroupRow] = {}
     group_messages: dict[int, GroupMessageRow] = {}

@@ -1,5 +1,5 @@
-"""The rows of pushes: what their initiators asked for, the client addresses, and the notifications
-to be sent. Commits without a push have none of them."""
+"""The rows that a store keeps about pushes: what their initiators asked for, the client addresses,
+and the notifications to be sent. A commit that concerns no push has no such rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Addressee(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
     text: str
     everyone: bool = False
-    """Whether all devices of the address must have the push, or any one is enough."""
+    """Whether all devices of the address must get the push; otherwise any one of them is enough."""
     devices: tuple[int, ...] | None = None
     """The devices of the address, ascending. None means every device that the message went to, for
     a push to one address."""
@@ -59,7 +59,7 @@ class KnownPush(msgspec.Struct):
 
 
 class OpenPush(msgspec.Struct):
-    """A push that is not finished, with those of its deliveries that are."""
+    """A push that is not finished, with its finished deliveries."""
 
     row: PushRow
     ended: list[DeliveryRow]
@@ -86,7 +86,7 @@ class NotificationRow(msgspec.Struct, array_like=True, gc=False):
 
 
 class PushChanges(msgspec.Struct):
-    """The push changes of one commit. Of two rows for the same key the later one counts."""
+    """The push changes of one commit. If two rows have the same key, the later one is stored."""
 
     addresses: dict[tuple[str, str], AddressRow] = {}
     pushes: dict[bytes, PushRow] = {}

@@ -1,4 +1,4 @@
-"""The rows of ranked topics. Commits of plain traffic have none of them."""
+"""The rows of ranked topics. A commit of plain traffic has no such rows."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from lasthop.clock import Micros
 
 
 class FeedRow(msgspec.Struct, array_like=True):
-    """A part of one device's feed of one topic; `record` is opaque to the store. An empty record
-    removes all parts."""
+    """One part of the state of a device's feed for one topic; `record` is opaque to the store. A
+    row with an empty record removes all parts of that state."""
 
     device: int
     topic: str
@@ -27,7 +27,8 @@ class KeptRow(msgspec.Struct, array_like=True, gc=False):
     device: int
     topic: str
     place: int
-    """Where the feed has the delivery, as a number; 0 if it is finished and the row is to go."""
+    """The number of the place where the feed keeps the delivery; 0 if the delivery is finished and
+    the row is to be removed."""
     rank: float
     expires_at: Micros | None
     arrived_at: Micros
@@ -52,13 +53,13 @@ class TopicRow(msgspec.Struct, array_like=True):
 
 
 class RankedChanges(msgspec.Struct):
-    """The changes of ranked topics in one commit. Of two rows for the same key the later one
-    counts."""
+    """The changes of ranked topics in one commit. If two rows have the same key, the later one is
+    stored."""
 
     feeds: dict[tuple[int, str, int], FeedRow] = {}
     kept: dict[tuple[int, int], KeptRow] = {}
     ranks: dict[int, float] = {}
-    """New ranks by message; from now on messages are read with these."""
+    """New ranks by message; messages that are read later have these ranks."""
     topics: dict[tuple[str, str], TopicRow] = {}
 
 

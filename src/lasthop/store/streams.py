@@ -1,5 +1,5 @@
-"""The rows of streams, and of bodies that come in pieces. Commits of plain traffic have none of
-them."""
+"""The rows of streams, and of bodies that come in pieces. A commit of plain traffic has no such
+rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PieceRow(msgspec.Struct, array_like=True, gc=False):
 
 
 class StreamChanges(msgspec.Struct):
-    """The stream changes of one commit. Of two rows for the same key the later one counts."""
+    """The stream changes of one commit. If two rows have the same key, the later one is stored."""
 
     rows: dict[int, StreamRow] = {}
     pieces: list[PieceRow] = []

@@ -1,5 +1,5 @@
 """The rows of surrogates: messages that wait for them, their state, and their revisions of
-messages. Commits of apps without a surrogate have none of them."""
+messages. A commit of an app without a surrogate has no such rows."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ class RevisionRow(msgspec.Struct, array_like=True):
 
 
 class SurrogateChanges(msgspec.Struct):
-    """The surrogate changes of one commit. Of two rows for the same key the later one counts."""
+    """The surrogate changes of one commit. If two rows have the same key, the later one is
+    stored."""
 
     consults: dict[int, ConsultRow] = {}
     states: dict[tuple[str, str], StateRow] = {}

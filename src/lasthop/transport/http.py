@@ -21,7 +21,7 @@ Headers: TypeAlias = tuple[tuple[str, str], ...]
 
 CHUNK = 64 * 1024
 MAX_HEADERS = 64 * 1024
-"""The most bytes of an answer's headers; servers send a few hundred."""
+"""The largest number of bytes of an answer's headers; servers send a few hundred."""
 
 
 class HttpFailure(Exception):

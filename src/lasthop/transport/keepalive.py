@@ -13,7 +13,7 @@ from lasthop.transport.http import AnswerParser, HttpAnswer, HttpFailure, ask
 Streams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 MOST_IDLE = 4
-"""The most connections that are kept: as many as a device has requests open."""
+"""The largest number of connections that are kept: as many as a device has requests open."""
 
 
 class HttpServer:

@@ -191,8 +191,8 @@ class ChannelLink:
         self._flush()
 
     def arrived(self, data: bytes, number: int | None = None) -> None:
-        """Take in bytes: a piece of a stream, or one unit, with its number where units may overtake
-        one another."""
+        """Handle bytes that arrived: a piece of a stream, or one unit, with its number where units
+        may overtake one another."""
         ends = self._ends
         machine = self.machine
         now = ends.clock.now()

@@ -82,7 +82,7 @@ def from_foreign_page(headers: Mapping[bytes, bytes]) -> bool:
     """Whether a page that is not the gateway's own has made a browser send this request.
 
     Then what a browser adds by itself, such as a cookie, does not show that its owner wants the
-    request. A token that the page itself has does.
+    request. A token that the page itself sends does show it.
     """
     origin = headers.get(b"origin")
     if origin is not None and not _same_place(origin, headers.get(b"host", b"")):

@@ -19,17 +19,18 @@ from lasthop.transport.stream import HIGH_WATER
 from lasthop.wire.hop.pieces import SMALLEST, Joiner, cut
 
 UNIX_PACKET = 32 * 1024
-"""The most bytes of a packet on a Unix socket: well below what the kernel allows, which needs the
-memory in one piece."""
+"""The largest number of bytes of a packet on a Unix socket: well below what the kernel allows,
+which needs the memory in one piece."""
 
 L2CAP_PACKET = 672
-"""The most bytes of a packet that every Bluetooth device accepts unless it says more."""
+"""The largest number of bytes of a packet that every Bluetooth device accepts unless it says
+more."""
 
 LARGEST = 64 * 1024
-"""The most bytes of a packet that is read: L2CAP's own limit."""
+"""The largest number of bytes of a packet that is read: L2CAP's own limit."""
 
 AT_ONCE = 16
-"""The most packets that are read in one go, before other work has its turn."""
+"""The largest number of packets that are read in one go, before other work has its turn."""
 
 _SOL_L2CAP, _L2CAP_OPTIONS = 6, 1
 
@@ -204,7 +205,7 @@ def l2cap_socket() -> socket.socket:
 
 
 def packet_size(connected: socket.socket) -> int:
-    """Return the most bytes of a packet that the peer of this socket accepts."""
+    """Return the largest size in bytes of a packet that the peer of this socket accepts."""
     if connected.family == socket.AF_UNIX:
         return UNIX_PACKET
     try:

@@ -15,11 +15,13 @@ HIGH_WATER = 64 * 1024
 no longer expire or be overtaken."""
 
 UNSENT = 16 * 1024
-"""The most bytes that the kernel may hold unsent on a link that carries pieces: one piece."""
+"""The largest number of bytes that the kernel may hold unsent on a link that carries pieces: one
+piece."""
 
 SLICE = 16 * 1024
-"""The most bytes that are handled at a time. A read may bring sixteen times as much, which is
-40,000 of the smallest messages and half a second; between two slices other work has its turn."""
+"""The largest number of bytes that are handled at a time. A read may bring sixteen times as much,
+which is 40,000 of the smallest messages and half a second; between two slices other work has its
+turn."""
 
 
 class StreamLink(ChannelLink, asyncio.Protocol):

@@ -59,7 +59,7 @@ class WebSocketLink(ChannelLink):
         alive."""
 
     def message(self, data: bytes | str | None) -> None:
-        """Take in a message; fail the link if the message is not binary."""
+        """Handle a received message; fail the link if the message is not binary."""
         if isinstance(data, bytes):
             self.arrived(data)
         else:

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import cast
 
 MAX_DATAGRAM = 65_507
-"""The most octets of a datagram: what IPv4 leaves of 64 KiB. Larger pushes need a session, which
-can segment."""
+"""The largest number of octets of a datagram: what IPv4 leaves of 64 KiB. Larger pushes need a
+session, which can segment."""
 
 Endpoint = tuple[str, int]
 Received = Callable[[bytes, Endpoint], None]
@@ -27,8 +27,8 @@ class Datagrams(asyncio.DatagramProtocol):
 
     @classmethod
     async def open(cls, sock: socket.socket, received: Received | None = None) -> Datagrams:
-        """Return the datagrams of a bound socket, which they take over; `received` gets what
-        arrives."""
+        """Return a `Datagrams` that owns this bound socket; `received` is called with each datagram
+        that arrives."""
         loop = asyncio.get_running_loop()
         _, protocol = await loop.create_datagram_endpoint(lambda: cls(received), sock=sock)
         return protocol

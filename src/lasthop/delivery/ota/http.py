@@ -9,8 +9,8 @@ from lasthop.delivery.carrier import Parcel
 from lasthop.delivery.ota.http_client import Client, Connection, Report
 
 MAX_CLIENTS = 100_000
-"""The most clients whose registrations are remembered; a forgotten client is asked to register
-again."""
+"""The largest number of clients whose registrations are remembered; a forgotten client is asked to
+register again."""
 
 
 class HttpCarrier:

@@ -46,14 +46,16 @@ IDLE = 300.0
 """Seconds that an unused connection is kept: less than most networks take to forget it."""
 
 MAX_CONNECTIONS = 10_000
-"""The most connections: half of what a process may have open where the limit is low."""
+"""The largest number of connections: half of what a process may have open where the limit is
+low."""
 
 STALE_TIMES = 2
-"""How often in a row a client may call its registration stale before that counts as its answer."""
+"""How often in a row a client may answer a push by calling its registration stale; the next such
+answer ends the push."""
 
 
 class Board(Protocol):
-    """What a client needs of its carrier."""
+    """The methods of a carrier that its clients call."""
 
     clock: Clock
     invite: Callable[[str], None] | None

@@ -96,7 +96,7 @@ class SessionCarrier:
         self._flush()
 
     def received(self, data: bytes, peer: Endpoint) -> None:
-        """Take in a datagram of a session."""
+        """Handle a datagram that a client sent in a session."""
         now = self._clock.now()
         self._act(self._server.receive(data, peer, now), now)
         self._flush()

@@ -12,8 +12,8 @@ from lasthop.pipeline.silver import NUMBER, TEXT, table
 HOURS = 7 * 24
 
 DOUBT = 2.0
-"""How many hours of observation the broader average counts as: after two weeks of a weekday's hour,
-that hour itself counts as much as the other days do."""
+"""The weight of the broader average, in hours of observation: after two weeks, one hour of a
+weekday weighs as much as the average over the same hour of all days."""
 
 LINK_HOURS = table(app=TEXT, dev=TEXT, zone=TEXT, link=TEXT, hour=NUMBER, seen=NUMBER, up=NUMBER)
 

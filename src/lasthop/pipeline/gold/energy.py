@@ -34,7 +34,7 @@ RADIOS = {
     "mno": Radio(1500, 10, 12 * SECOND),
 }
 OTHER = RADIOS["mno"]
-"""The radio that an unknown link counts as: the one with the highest power."""
+"""The radio that is assumed for an unknown link: the one with the highest power."""
 
 BASE = 25.0
 """Milliwatts of a device that does nothing."""

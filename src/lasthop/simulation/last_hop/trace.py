@@ -43,7 +43,8 @@ LOOK: Final = 3
 
 KIND: Final = 3
 KIND_BITS: Final = 2
-"""A moment is one number that sorts by itself: its time, and its kind in the lowest bits."""
+"""The number of low bits in which a moment holds its kind. The bits above are its time, so that
+moments sort as plain numbers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,11 +20,11 @@ Changes = TypeVar("Changes")
 _json = msgspec.json.Encoder()
 
 THESE = "(SELECT value FROM json_each(?))"
-"""The SQL for the values of a list that is given `as_json`."""
+"""The SQL that yields the values of a list which `as_json` has encoded."""
 
 
 class StoreInMemory(Protocol):
-    """The rest of a store in memory, as far as features use it."""
+    """The part of a store in memory that the tables of features use."""
 
     deliveries: dict[int, dict[int, DeliveryRow]]
     fanouts: dict[int, FanoutRow]
@@ -64,7 +64,7 @@ class MemoryTable(Generic[Changes]):
         """Remove what the feature keeps of these messages, which are being removed."""
 
     def retire(self, before: int) -> None:
-        """Remove finished rows that belong to a key before this one."""
+        """Remove finished rows that belong to a key below `before`."""
 
     def counts(self) -> dict[str, int]:
         """Return the number of rows by name, for `Counts`."""
@@ -90,7 +90,7 @@ class SqliteTable(Generic[Changes]):
         raise NotImplementedError
 
     def removes(self, changes: Changes) -> bool:
-        """Whether a later commit may not be written with the same statement."""
+        """Whether later commits must be written by another statement."""
         return True
 
     def read(self, connection: sqlite3.Connection, reader: SqliteReader) -> object:
@@ -119,7 +119,7 @@ class Kept(NamedTuple):
     memory: Callable[[], MemoryTable[Any]]
     sqlite: SqliteTable[Any]
     finds: type[Any] | None = None
-    """The type of row that is found by key, where other parts than the core ask for it."""
+    """The type of row that `Reader.find` looks up by key; None if the feature has none."""
 
 
 def as_json(rows: Iterable[object]) -> str:

@@ -18,10 +18,11 @@ FIRST_WINDOW = 4096
 """Octets that either side may send on a new channel (RFC 3081, 3.1.4)."""
 
 MOST_UNANSWERED = 4096
-"""The most messages of the peer that may be unanswered; bounds what is remembered for them."""
+"""The largest number of messages of the peer that may be unanswered; bounds what is remembered for
+them."""
 
 PIECE = 16 * 1024
-"""The most octets in one frame, so that other channels get their turn in between."""
+"""The largest number of octets in one frame, so that other channels get their turn in between."""
 
 
 class BeepMessage(NamedTuple):
@@ -64,7 +65,7 @@ class BeepChannel:
         self.window = window
         """Octets that we accept at a time, from the first SEQ frame on."""
         self.max_message = max_message
-        """The most octets of a message that is joined from frames."""
+        """The largest number of octets of a message that is joined from frames."""
         self._received = 0
         self._told = 0
         self._offered = FIRST_WINDOW
@@ -106,7 +107,8 @@ class BeepChannel:
         self._queue(BeepMessage(self.number, BeepKind.RPY, 0, payload))
 
     def expect_greeting(self) -> None:
-        """Expect the peer's greeting on channel 0, which answers no message either."""
+        """Accept the peer's greeting on channel 0, which is a reply although we have sent no
+        message."""
         self._expected.append(0)
 
     def next_frame(self) -> BeepData | None:
@@ -157,8 +159,8 @@ class BeepChannel:
     # Receiving.
 
     def take(self, frame: BeepData) -> BeepMessage | None:
-        """Take in a frame; return the message if it is complete now. Raise BeepError for a frame
-        that is poorly formed (RFC 3080, 2.2.1.1)."""
+        """Handle a received frame; return the message if it is complete now. Raise BeepError for a
+        frame that is poorly formed (RFC 3080, 2.2.1.1)."""
         if frame.seq != self._received % WRAP:
             raise BeepError("octets are missing", channel=self.number, expected=self._received)
         # RFC 3081, 3.1.4: a peer never sends beyond the window that it was offered.

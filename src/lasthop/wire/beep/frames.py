@@ -16,7 +16,8 @@ WRAP = 2**32
 """Sequence numbers count octets and start over here (RFC 3080, 2.2.1)."""
 
 MAX_HEADER = 64
-"""The most octets of a header: the longest, an ANS with the largest numbers, has 62."""
+"""The largest number of octets of a header: the longest, an ANS with the largest numbers, has
+62."""
 
 _NUMBER = rb"(0|[1-9][0-9]{0,9})"
 _DATA = re.compile(
@@ -102,7 +103,7 @@ class FrameReader:
         return len(self._buffer)
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Take in octets; return the frames that are complete now. Raise BeepError."""
+        """Handle received octets; return the frames that are complete now. Raise BeepError."""
         self._buffer += data
         frames: list[Frame] = []
         pos = 0

@@ -14,8 +14,8 @@ from lasthop.wire.beep.errors import BeepError
 CONTENT_TYPE = b"application/beep+xml"
 
 MAX_DOCUMENT = 4096
-"""The most octets of a document: the window with which channel 0 begins, so that a document never
-waits for another SEQ."""
+"""The largest number of octets of a document: the window with which channel 0 begins, so that a
+document never waits for another SEQ."""
 
 MAX_PROFILES = 32
 

@@ -29,7 +29,7 @@ WINDOW = 64 * 1024
 """Octets of a channel that we accept at a time: as many as our own unsent buffer holds."""
 
 MOST_CHANNELS = 8
-"""The most channels of one session beside channel 0. A device needs one."""
+"""The largest number of channels of one session beside channel 0. A device needs one."""
 
 UNSPECIFIC = 550
 """The reply code for a request that was not carried out (RFC 3080, 8)."""
@@ -122,7 +122,7 @@ class BeepSession:
         return self._channels[channel].unsent if channel in self._channels else 0
 
     def limit(self, channel: int, max_message: int) -> None:
-        """Set the most octets of a message that the peer may send on this channel."""
+        """Set the largest size in octets of a message that the peer may send on this channel."""
         if channel in self._channels:
             self._channels[channel].max_message = max_message
 
@@ -162,8 +162,8 @@ class BeepSession:
             self._pump()
 
     def receive(self, data: bytes) -> list[Event]:
-        """Take in octets and return the events in them. Raise BeepError when the peer breaks the
-        rules: then close the connection."""
+        """Handle received octets and return the events in them. Raise BeepError when the peer
+        breaks the rules: then close the connection."""
         events: list[Event] = []
         if self.over:
             return events

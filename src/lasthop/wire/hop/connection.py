@@ -108,8 +108,8 @@ class Open:
         self._units.add_checksums()
 
     def receive(self, data: bytes | bytearray | memoryview, now: Micros) -> list[Frame]:
-        """Take in bytes; return the frames for the session: messages, acknowledgements, credit,
-        pieces.
+        """Handle received bytes; return the frames for the session: messages, acknowledgements,
+        credit, pieces.
 
         On a datagram mapping `data` is one unit.
         """
@@ -130,8 +130,8 @@ class Open:
         return self.proceed(frames, now)
 
     def receive_unit(self, data: bytes, number: int, now: Micros) -> list[Frame]:
-        """Take in a unit of a mapping that numbers its units, which may overtake one another;
-        return the frames for the session. A CREDIT older than the newest one is ignored
+        """Handle a received unit of a mapping that numbers its units, which may overtake one
+        another; return the frames for the session. A CREDIT older than the newest one is ignored
         (docs/hop-protocol.md, "HTTP requests")."""
         if self.closed is not None:
             return []

@@ -12,7 +12,7 @@ import msgspec
 from lasthop.errors import MalformedFrame
 
 MAX_NAME: Final = 1024
-"""The most bytes of a device's name: four times what any door accepts."""
+"""The largest number of bytes of a device's name: four times what any door accepts."""
 
 
 class GroupVerdict(IntEnum):

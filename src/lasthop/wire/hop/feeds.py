@@ -19,10 +19,11 @@ from lasthop.wire.hop.kinds import NUMBER, HopKind, read_numbers, read_text, wri
 from lasthop.wire.varint import encode_varint, read_varint
 
 MAX_KEYS: Final = 2**16
-"""The most messages that one body names. A device that keeps more of them unread keeps too many."""
+"""The largest number of messages that one body names. A device that keeps more of them unread keeps
+too many."""
 
 MAX_READS: Final = 4096
-"""The most reads without contact in one report: enough for years."""
+"""The largest number of reads without contact in one report: enough for years."""
 
 
 class Why(IntEnum):

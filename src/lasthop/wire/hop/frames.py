@@ -28,26 +28,26 @@ DECISION_TYPE: Final = "application/vnd.lasthop.decision"
 """Content type of a DECISION body outside the hop; on the hop its operation says what it is."""
 
 DEFAULT_MAX_FRAME: Final = 2**20 + 2**10
-"""The most bytes of a frame unless a peer says otherwise: a body of 1 MiB, the gateway's own limit,
-and room for headers."""
+"""The largest number of bytes of a frame unless a peer says otherwise: a body of 1 MiB, the
+gateway's own limit, and room for headers."""
 
 MIN_MAX_FRAME: Final = 2**13
 """The lowest limit of frames that a peer may set: the largest ACK still fits."""
 
 MAX_HANDSHAKE: Final = 2**14
-"""The most bytes of HELLO or WELCOME, which bounds what an unknown peer can make us buffer: a
-token, an accept list and 256 ranges fit easily."""
+"""The largest number of bytes of HELLO or WELCOME, which bounds what an unknown peer can make us
+buffer: a token, an accept list and 256 ranges fit easily."""
 
 MAX_RANGES: Final = 256
-"""The most ranges of one ACK; bounds its work. With more gaps a sender does better to send
-again."""
+"""The largest number of ranges of one ACK; bounds its work. With more gaps a sender does better to
+send again."""
 
 MAX_TOPIC: Final = 512
-"""The most bytes of a topic. A channel remembers up to 255 topics for its tokens: with this limit
-at most 128 KiB."""
+"""The largest number of bytes of a topic. A channel remembers up to 255 topics for its tokens: with
+this limit at most 128 KiB."""
 
 MAX_LIST: Final = 64
-"""The most entries of an accept list or of free headers."""
+"""The largest number of entries of an accept list or of free headers."""
 
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 """Numbers as half-open ranges (start, stop), ascending, with gaps between them."""
@@ -300,7 +300,8 @@ class Ack(msgspec.Struct, frozen=True, gc=False):
 
 
 class Skip(msgspec.Struct, frozen=True, gc=False):
-    """Closes numbers whose messages expired or were cancelled in flight."""
+    """Says that the receiver need not wait for these numbers: their messages expired or were
+    cancelled in flight."""
 
     first: int
     count: int = 1

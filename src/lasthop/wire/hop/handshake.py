@@ -127,8 +127,8 @@ class Dialing(_Handshake):
         return self._hello
 
     def receive(self, data: bytes | bytearray | memoryview, now: Micros) -> Opened | None:
-        """Take in bytes; return the open connection once the WELCOME is here. None: not yet, or
-        `closed`."""
+        """Handle received bytes; return the open connection once the WELCOME is here. None: not
+        yet, or `closed`."""
         if self.closed is not None:
             return None
         rest = b""
@@ -211,7 +211,7 @@ class Waiting(_Handshake):
         return None if self._hello is not None else super().next_timeout()
 
     def receive(self, data: bytes | bytearray | memoryview, now: Micros) -> Hello | None:
-        """Take in bytes; return the HELLO, which is to be answered, when it is complete."""
+        """Handle received bytes; return the HELLO, which is to be answered, when it is complete."""
         if self.closed is not None:
             return None
         said = None

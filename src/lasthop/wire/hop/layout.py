@@ -10,8 +10,8 @@ BUNDLE: Final = 0x00
 """The mark of a datagram that holds several frames; never the type of a frame."""
 
 MOST_BUNDLED: Final = 2048
-"""The most frames of one bundle, twice what fits a window. They are handled together, and no other
-channel is served meanwhile: the smallest message takes some ten microseconds."""
+"""The largest number of frames of one bundle, twice what fits a window. They are handled together,
+and no other channel is served meanwhile: the smallest message takes some ten microseconds."""
 
 PING: Final = 0x01
 PONG: Final = 0x02
@@ -57,4 +57,5 @@ COUNTER_MASK: Final = (1 << COUNTER_BITS) - 1
 TIME_SHIFT: Final = KEY_TIME_SHIFT
 
 MAX_TOKEN: Final = 255
-"""The most topics that a channel gives a token, in each direction; later topics are spelt out."""
+"""The largest number of topics that a channel gives a token, in each direction; later topics are
+spelt out."""

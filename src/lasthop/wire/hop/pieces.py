@@ -36,8 +36,8 @@ class Joiner:
         self._pieces: bytearray | None = None
 
     def take(self, packet: bytes, *, most: int) -> bytes | None:
-        """Take in a packet; return the unit that is complete with it, or None. Raise HopError when
-        the unit is malformed or has more than `most` bytes."""
+        """Handle a received packet; return the unit that is complete with it, or None. Raise
+        HopError when the unit is malformed or has more than `most` bytes."""
         mark = packet[0] if packet else 0
         if mark not in (MORE, LAST):
             if self._pieces is not None:

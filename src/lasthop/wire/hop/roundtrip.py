@@ -119,12 +119,13 @@ class RoundTrip:
         self._asked = True
 
     def owe(self) -> None:
-        """Answer the WELCOME's time with the first unit: the gateway has no measurement yet."""
+        """Arrange that the first unit answers the WELCOME's time: the gateway has no measurement
+        yet."""
         self._owed = True
         self._told_at -= TIME_EVERY
 
     def on_time(self, time: Time, now: Micros) -> None:
-        """Take in a TIME, and answer it unless it is the answer to ours."""
+        """Handle a received TIME, and answer it unless it is the answer to ours."""
         self.on_own_time(time.own, now)
         self.on_peer_time(time.peer, now)
         self._owed = not self._asked

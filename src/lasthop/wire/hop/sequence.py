@@ -229,7 +229,7 @@ class Inbound(Generic[T]):
         self._acknowledged = self._state() if acknowledged else Ack(0, 0)
 
     def receive(self, seq: int, item: T, *, reorder: bool = True) -> list[T]:
-        """Take in an item; return the items that can be handed over now, in order.
+        """Handle a received item; return the items that can be handed over now, in order.
 
         Without `reorder` the item is handed over at once, even beyond a gap. A duplicate returns
         nothing.
@@ -249,12 +249,12 @@ class Inbound(Generic[T]):
         return [item, *self._advance()]
 
     def has(self, seq: int) -> bool:
-        """Whether this number has arrived or was closed."""
+        """Whether the item of this number has arrived, or was skipped."""
         return seq < self.received or (self._ahead is not None and seq in self._ahead)
 
     def skip(self, first: int, count: int) -> list[T]:
-        """Close numbers whose messages expired or were cancelled; return the items that waited only
-        for them.
+        """Wait no longer for numbers whose messages expired or were cancelled; return the items
+        that waited only for them.
 
         An item under one of these numbers that still waits is dropped.
         """

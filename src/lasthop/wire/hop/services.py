@@ -12,12 +12,12 @@ from msgspec import Meta
 from lasthop.errors import InvalidRequest, TooLarge
 
 MAX_INTERFACE: Final = 16 << 10
-"""The most bytes of an interface, which is kept in memory with its device and sent to everyone who
-asks."""
+"""The largest number of bytes of an interface, which is kept in memory with its device and sent to
+everyone who asks."""
 
 MAX_OPERATIONS: Final = 64
 MOST_NAMED: Final = 16
-"""The most devices that an offer names; the others are counted."""
+"""The largest number of devices that an offer names; the others are counted."""
 
 SERVICE_HEADER: Final = "lasthop-service"
 """The header that names the service a message was for, since it is addressed to the chosen

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 XPATH_HEADER: Final = "lasthop-xpath"
-"""The header of a subscription by which it gets only XML messages that an XPath expression selects
-something of; an empty value ends the restriction."""
+"""The header that restricts a subscription to XML messages in which an XPath expression selects
+something; an empty value ends the restriction."""
 
 
 def fits(pattern: str, topic: str) -> bool:

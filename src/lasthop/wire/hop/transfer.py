@@ -163,7 +163,8 @@ class Receiving:
         self._told = None
 
     def take(self, piece: Piece) -> bytes:
-        """Take in a piece; return the bytes that are new and in order. Raise CreditExceeded."""
+        """Handle a received piece; return the bytes that are new and in order. Raise
+        CreditExceeded."""
         stop = piece.offset + len(piece.body)
         if stop > self.limit:
             raise CreditExceeded(
@@ -204,8 +205,8 @@ class Receiving:
         self.limit = max(self.limit, limit)
 
     def report(self, transfer: int, *, step: int) -> Taken | None:
-        """Return the TAKEN to send, or None if it is not worth a frame: more bytes are durable, or
-        `step` more are granted."""
+        """Return the TAKEN to send if more bytes are durable or `step` more are granted; otherwise
+        None, since it is not worth a frame."""
         told = self._told
         if told is not None and not self._repeat:
             durable, limit = told

@@ -24,8 +24,8 @@ VERSION = "1.0"
 
 MAX_HEAD = 16 * 1024
 MAX_ANSWER = 1024 * 1024
-"""The most octets of an answer's headers and of its content: a client returns a form, a receipt or
-a picture."""
+"""The largest number of octets of an answer's headers and of its content: a client returns a form,
+a receipt or a picture."""
 
 _ACCEPTED = range(400, 500)
 _STALE = 256
@@ -217,8 +217,8 @@ class AnswerReader:
         self._parser = httptools.HttpResponseParser(self)
 
     def receive(self, data: bytes) -> list[OtaAnswer]:
-        """Take in octets and return the answers that are complete; raise Malformed or TooLarge,
-        after which nothing more can be read."""
+        """Handle received octets and return the answers that are complete; raise Malformed or
+        TooLarge, after which nothing more can be read."""
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:

@@ -39,13 +39,15 @@ from lasthop.wire.wsp.multipart import MultipartEntry, encode_multipart
 Headers = tuple[tuple[str, str], ...]
 
 MAX_DEPTH = 4
-"""The most levels of multiparts within multiparts: a message, its alternatives, their pictures."""
+"""The largest number of levels of multiparts within multiparts: a message, its alternatives, their
+pictures."""
 
 SMALL = 8 * 1024
-"""The most octets of a push whose adapted form is cached."""
+"""The largest number of octets of a push whose adapted form is cached."""
 
 WORTH_DEFLATING = 128
-"""The least octets worth deflating: below, the header that says so costs as much as is saved."""
+"""The smallest size, in octets, of content that is deflated: with less, the header that names the
+coding costs as much as deflating saves."""
 
 WIRED = frozenset(
     {

@@ -102,7 +102,7 @@ class SessionClient:
     # For the driver.
 
     def receive_unit(self, data: bytes) -> list[Event]:
-        """Take in a datagram at the push port; return its events."""
+        """Handle a received datagram at the push port; return its events."""
         try:
             _, pdu = decode_unit(data)
             if not isinstance(pdu, Push):
@@ -114,7 +114,7 @@ class SessionClient:
         return [PushArrived(pdu)]
 
     def receive(self, data: bytes, peer: Address, now: Micros) -> list[Event]:
-        """Take in a datagram of the session; return its events."""
+        """Handle a received datagram of the session; return its events."""
         return self._act(self._wtp.receive(data, peer, now), now)
 
     def datagrams(self) -> list[tuple[bytes, Address]]:

@@ -56,11 +56,12 @@ from lasthop.wire.wtp.transaction import Side, WtpPatience
 OFFERED = WspOptions.CONFIRMED_PUSH | WspOptions.PUSH | WspOptions.SESSION_RESUME
 
 MOST_OUTSTANDING = 16
-"""The most confirmed pushes on their way in one session, however many its client accepts."""
+"""The largest number of confirmed pushes on their way in one session, however many its client
+accepts."""
 
 MAX_SESSIONS = 100_000
-"""The most sessions. The oldest is forgotten first; its client is asked to open another when there
-is a push."""
+"""The largest number of sessions. The oldest is forgotten first; its client is asked to open
+another when there is a push."""
 
 _OK, _NOT_FOUND = 0x20, 0x44
 """The statuses 200 and 404 of HTTP, in WSP's one octet."""
@@ -90,7 +91,7 @@ class SessionServer:
     # For the driver.
 
     def receive(self, data: bytes, peer: Address, now: Micros) -> list[Event]:
-        """Take in a datagram; return the events that follow."""
+        """Handle a received datagram; return the events that follow."""
         return self._act(self._wtp.receive(data, peer, now), now)
 
     def datagrams(self) -> list[tuple[bytes, Address]]:

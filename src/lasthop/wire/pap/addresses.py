@@ -21,8 +21,8 @@ from lasthop.errors import PapAddressError
 from lasthop.wire.pap.mime import MAX_REMEMBERED
 
 MAX_ADDRESS = 1024
-"""The most characters of an address. E-mail stops at 254 and the longest escaped URI in use is a
-few hundred; what an initiator writes here is stored and echoed for every push."""
+"""The largest number of characters of an address. E-mail stops at 254 and the longest escaped URI
+in use is a few hundred; what an initiator writes here is stored and echoed for every push."""
 
 USER, PLMN, IPV4, IPV6, MAN, URI = "USER", "PLMN", "IPv4", "IPv6", "MAN", "URI"
 """The types that 6.1 spells out, as it spells them. Every other type is written in capitals."""
@@ -108,7 +108,8 @@ def _parse_address(text: str) -> ClientAddress:
 
 
 def recognise(asked: Iterable[str], known: Iterable[str]) -> dict[str, str]:
-    """Return how each of the asked addresses is spelled among the known ones; itself if unknown.
+    """Return for each asked address how the known ones spell it; an unknown address stays as it was
+    asked.
 
     >>> recognise(["wappush=bob/type=user@X"], ["WAPPUSH=bob/TYPE=USER@x"])
     {'wappush=bob/type=user@X': 'WAPPUSH=bob/TYPE=USER@x'}

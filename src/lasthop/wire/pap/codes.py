@@ -114,8 +114,8 @@ def abort_code(reason: int) -> int:
 
 
 def look_up(number: int) -> PapCode | None:
-    """Return the entry of a status code. An unknown code counts as the x000 of its class; a number
-    of no class gives None."""
+    """Return the entry of a status code. An unknown code gets the entry of the code x000 of its
+    class; a number of no class gives None."""
     return CODES.get(number) or CODES.get(number // 1000 * 1000)
 
 

@@ -82,7 +82,8 @@ class PushResponse(msgspec.Struct, frozen=True):
 
 
 class CancelMessage(msgspec.Struct, frozen=True):
-    """The initiator's request to cancel a push, for these addresses or for all."""
+    """The initiator's request to cancel a push: for the addresses that it lists, or for all if it
+    lists none."""
 
     push_id: str
     addresses: tuple[str, ...] = ()
@@ -127,7 +128,8 @@ class ResultNotificationResponse(msgspec.Struct, frozen=True):
 
 
 class StatusQueryMessage(msgspec.Struct, frozen=True):
-    """The initiator's question what became of a push, for these addresses or for all."""
+    """The initiator's question what became of a push: for the addresses that it lists, or for all
+    if it lists none."""
 
     push_id: str
     addresses: tuple[str, ...] = ()

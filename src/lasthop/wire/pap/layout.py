@@ -19,12 +19,12 @@ from lasthop.wire.pap.times import format_time, format_time_up, parse_time
 from lasthop.wire.pap.versions import Version
 
 MAX_IDENTIFIER = 512
-"""The most characters of a push-id and other identifiers. They are kept for ever, to refuse a
-second use; the URLs and mail-like identifiers that initiators make are below a hundred."""
+"""The largest number of characters of a push-id and other identifiers. They are kept for ever, to
+refuse a second use; the URLs and mail-like identifiers that initiators make are below a hundred."""
 
 MAX_TEXT = 4096
-"""The most characters of a description, a URL or a name: more than any person or log line needs,
-and as much as common HTTP servers accept for a URL."""
+"""The largest number of characters of a description, a URL or a name: more than any person or log
+line needs, and as much as common HTTP servers accept for a URL."""
 
 
 class PapAttribute(NamedTuple):

@@ -10,14 +10,14 @@ from typing import NamedTuple
 from lasthop.errors import PapMalformed, TooLarge
 
 MAX_HEADER_BLOCK = 16 * 1024
-"""The most octets of one entity's headers. HTTP servers stop at 8 to 64 KiB, and all of them go
-over the air to a device in the end."""
+"""The largest number of octets of one entity's headers. HTTP servers stop at 8 to 64 KiB, and all
+of them go over the air to a device in the end."""
 
 MAX_HEADERS = 64
-"""The most lines of one entity's headers; a push has a dozen."""
+"""The largest number of lines of one entity's headers; a push has a dozen."""
 
 MAX_PARAMETERS = 16
-"""The most parameters of one media type; multipart/related has five."""
+"""The largest number of parameters of one media type; multipart/related has five."""
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -41,8 +41,8 @@ class MediaType(NamedTuple):
 
 
 MAX_REMEMBERED = 200
-"""The most characters of a text whose parsed form is cached. Nearly all media types, addresses and
-headers of an entity are shorter, and recur."""
+"""The largest number of characters of a text whose parsed form is cached. Nearly all media types,
+addresses and headers of an entity are shorter, and recur."""
 
 
 def parse_media_type(text: str) -> MediaType:

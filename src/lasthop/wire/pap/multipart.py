@@ -25,22 +25,24 @@ from lasthop.wire.pap.mime import (
 )
 
 MAX_PARTS = 8
-"""The most entities that are read. PAP packs two or three; a few more are read, so that the error
-can say what is wrong with them."""
+"""The largest number of entities that are read. PAP packs two or three; a few more are read, so
+that the error can say what is wrong with them."""
 
 MAX_BODY = 8 * 1024 * 1024
-"""The most octets of a whole submission, unless the caller has another limit: many times what any
-device of this kind accepts in one message."""
+"""The largest number of octets of a whole submission, unless the caller has another limit: many
+times what any device of this kind accepts in one message."""
 
 MAX_BOUNDARY = 200
-"""The most characters of a boundary: RFC 2046 says 70, and some libraries make longer ones."""
+"""The largest number of characters of a boundary: RFC 2046 says 70, and some libraries make longer
+ones."""
 
 MAX_PADDING = 80
-"""The most blanks after a boundary, which some mail gateways add. A line with more is content."""
+"""The largest number of blanks after a boundary, which some mail gateways add. A line with more is
+content."""
 
 MAX_LOOKALIKES = 1000
-"""The most lines that begin like the boundary and are none. An ordinary entity has a handful, of an
-inner multipart; each costs a look."""
+"""The largest number of lines that begin like the boundary and are none. An ordinary entity has a
+handful, of an inner multipart; each costs a look."""
 
 _BOUNDARY = re.compile(r"[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]")
 _UNENCODED = frozenset({"", "7bit", "8bit", "binary", "identity"})
@@ -64,7 +66,7 @@ def read_related(content_type: str, body: bytes, *, limit: int = MAX_BODY) -> tu
 
 
 def unpack(media: MediaType, body: bytes, *, limit: int = MAX_BODY) -> tuple[Entity, ...]:
-    """Do the same as `read_related` for a media type that was parsed already."""
+    """Return the entities as `read_related` does, for a media type that was parsed already."""
     if media.essence != "multipart/related":
         raise PapMalformed("not multipart/related", content_type=media.essence[:80])
     if len(body) > limit:

@@ -57,7 +57,7 @@ PRECEDENCE: tuple[MessageState, ...] = (
     MessageState.REJECTED,
     MessageState.UNKNOWN,
 )
-"""The order of states: that of an address is the first of these that one of its deliveries has. For
+"""The order of states: an address has the first of these states that one of its deliveries has. For
 a group, `pending` comes before `delivered`."""
 
 _FOR_GROUPS = (MessageState.PENDING, MessageState.DELIVERED, *PRECEDENCE[2:])

@@ -19,14 +19,16 @@ from lasthop.wire.pap.validity import rules_of
 from lasthop.wire.pap.versions import UNDECLARED, VERSIONS, Version
 
 MAX_PLAIN = 4096
-"""The most octets of a plain document: enough for a push to some thirty addresses, and so few that
-no other limit of the reader can be reached."""
+"""The largest number of octets of a plain document: enough for a push to some thirty addresses, and
+so few that no other limit of the reader can be reached."""
 
 MAX_PROLOG = 400
-"""The most octets of a prolog that is remembered; a declaration and a DOCTYPE have some 150."""
+"""The largest number of octets of a prolog that is remembered; a declaration and a DOCTYPE have
+some 150."""
 
 PROLOGS = 256
-"""The most prologs that are remembered: an initiator has one."""
+"""The largest number of prologs that are remembered; an initiator begins all its documents with the
+same one."""
 
 _VALUE = r"[ !#-%'-;=-~]*+"
 _ATTRIBUTES = f'(?:{BLANK}++[a-z\\-]++="{_VALUE}")*+'
@@ -59,10 +61,8 @@ class Prologs:
         return len(self._known)
 
     def note(self, data: bytes, charset: str | None, encoding: str, prolog: Prolog) -> None:
-        """Remember a prolog, if the same octets always mean the same.
-
-        They do if the root element is the first thing that looks like one: then nothing behind it
-        was examined.
+        """Remember a prolog, if its octets alone decide what it means. They do if the root element
+        is the first thing that looks like a root element: then nothing behind it was examined.
         """
         at = prolog.root
         if (
@@ -79,7 +79,8 @@ class Prologs:
             self._known[data[:at], charset] = version, prolog.supported
 
     def read(self, data: bytes, charset: str | None) -> Document | None:
-        """Return the push-message in `data` if it is plain; otherwise None."""
+        """Return the push-message in `data` if its prolog is remembered and its XML has the plain
+        form that this module can read; otherwise None."""
         if len(data) > MAX_PLAIN or not data.isascii():
             return None
         at = data.find(b"<pap")

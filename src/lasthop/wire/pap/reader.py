@@ -36,17 +36,18 @@ from lasthop.wire.pap.validity import check_valid, line_of
 from lasthop.wire.pap.versions import UNDECLARED, VERSIONS, Version
 
 MAX_DOCUMENT = 1024 * 1024
-"""The most octets of a control entity: as many addresses as are allowed fit, each with room to
-spare."""
+"""The largest number of octets of a control entity: as many addresses as are allowed fit, each with
+room to spare."""
 
 MAX_TAGS = 2000
-"""The most tags of a control entity: a push to some two thousand phone numbers; use groups for
-larger audiences. Reading and looking up an address takes 13 microseconds, in which no other work is
-done. A node costs libxml2 some 400 octets, so a document of nothing but small tags would grow a
-hundredfold."""
+"""The largest number of tags of a control entity: a push to some two thousand phone numbers; use
+groups for larger audiences. Reading and looking up an address takes 13 microseconds, in which no
+other work is done. A node costs libxml2 some 400 octets, so a document of nothing but small tags
+would grow a hundredfold."""
 
 MAX_ATTRIBUTES = 16
-"""The most attributes of one element; a push-message, which has the most, has eight."""
+"""The largest number of attributes of one element; a push-message, which has the most, has
+eight."""
 
 _REFERENCE = "&(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#x[0-9A-Fa-f]{1,6});"
 _DOUBLE = f'"[^"<&]*+(?:{_REFERENCE}[^"<&]*+)*+"'
@@ -95,7 +96,8 @@ def read_document(data: bytes, *, charset: str | None = None) -> Document:
 
 
 def read_any_document(data: bytes, *, charset: str | None = None) -> Document:
-    """Do the same as `read_document` for a document that need not be plain."""
+    """Read a control entity as `read_document` does, without trying whether the document is
+    plain."""
     if len(data) > MAX_DOCUMENT:
         raise TooLarge("a control entity is too large", limit=MAX_DOCUMENT)
     encoding = encoding_of(data, charset)

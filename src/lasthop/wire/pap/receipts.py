@@ -20,7 +20,8 @@ _PLACE = "\ue000"
 def write_receipt(
     push_id: str, *, version: Version, product: str, sender: str, reply_time: Micros
 ) -> bytes:
-    """Return the same octets as `write_document` makes of the whole document."""
+    """Return the answer to an accepted push, in the same octets as `write_document` would write
+    it."""
     before, after = _around(version, product, sender, reply_time // SECOND)
     return before + quoted("push-id", push_id).encode() + after
 

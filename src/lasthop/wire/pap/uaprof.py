@@ -19,7 +19,7 @@ from lasthop.errors import PapMalformed, TooLarge
 CONTENT_TYPE = "application/rdf+xml; charset=UTF-8"
 
 MAX_PROFILE = 256 * 1024
-"""The most octets of a profile; those of phones have some ten thousand."""
+"""The largest number of octets of a profile; those of phones have some ten thousand."""
 
 MAX_ELEMENTS = 5_000
 MAX_DEPTH = 32
@@ -221,7 +221,7 @@ class _ProfileReader:
 
 
 def fits(assumed: Mapping[str, tuple[str, ...]], capabilities: Mapping[str, str]) -> bool:
-    """Whether nothing that is known of a client contradicts what is assumed of it.
+    """Whether what is assumed of a client agrees with everything that is known of it.
 
     Assumed values of a list must be in it; a property that is not registered contradicts nothing.
     """

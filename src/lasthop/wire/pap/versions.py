@@ -45,8 +45,8 @@ _UNNUMBERED = re.compile(r"DTD[ \t\r\n]+PAP[ \t\r\n]*//", re.IGNORECASE)
 _PATTERN = re.compile(r"[0-9]{1,4}\.(?:[0-9]{1,4}|\*)")
 
 MAX_PATTERNS = 16
-"""The most entries of one `supported-versions`; four versions of PAP exist, and nothing after the
-sixteenth entry can matter."""
+"""The largest number of entries of one `supported-versions`; four versions of PAP exist, and
+nothing after the sixteenth entry can matter."""
 
 
 def declared_version(public_id: str | None, system_id: str | None) -> str | None:

@@ -17,11 +17,12 @@ WINDOW = 16
 device has four requests open at a time; this limit bounds what is kept for lost requests."""
 
 MOST_HELD = 4
-"""The most requests of one connection that are held at once; a fifth releases the first."""
+"""The largest number of requests of one connection that are held at once; a fifth releases the
+first."""
 
 MOST_KEPT = 256 * 1024
-"""The most bytes of answers that the device has not yet said it saw; beyond that answers are empty.
-Four bodies: a device has as many requests open."""
+"""The largest number of bytes of answers that the device has not yet said it saw; beyond that
+answers are empty. Four bodies: a device has as many requests open."""
 
 PER_SECOND = 200
 BURST = 400

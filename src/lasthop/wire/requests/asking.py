@@ -17,14 +17,14 @@ TOKENS = 2
 """Requests that wait at the gateway: while the answer to one is on its way, the other waits."""
 
 LANES = 2
-"""The most requests at a time that carry units of the device."""
+"""The largest number of requests at a time that carry units of the device."""
 
 WAIT: Micros = 50 * SECOND
 """How long the gateway may hold a request: below the minute after which many proxies give up."""
 
 ATTEMPTS = 5
-"""The most attempts of one request; with the pauses below they take four seconds. Then the device
-dials again."""
+"""The largest number of attempts of one request; with the pauses below they take four seconds. Then
+the device dials again."""
 
 FIRST_PAUSE: Micros = 250 * MILLISECOND
 
@@ -144,8 +144,8 @@ class RequestClient:
 
 
 class HeldRequests(RequestClient):
-    """The way for held requests: some wait at the gateway for its units, others carry the
-    device's."""
+    """The device's side with held requests: some wait at the gateway for its units, others carry
+    the device's units."""
 
     __slots__ = ("greeted",)
 
@@ -172,7 +172,8 @@ class HeldRequests(RequestClient):
 
 
 class Polling(RequestClient):
-    """The way for polling: one short request at a time, which carries units in both directions."""
+    """The device's side with polling: one short request at a time, which carries units in both
+    directions."""
 
     __slots__ = ("_due", "_every", "_pause")
 

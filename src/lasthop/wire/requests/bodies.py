@@ -12,8 +12,8 @@ from lasthop.wire.varint import MAX_BYTES, encode_varint, read_varint
 CONTENT_TYPE = "application/vnd.lasthop.hop"
 
 BODY = 64 * 1024
-"""The most bytes of units in one body; a longer unit is alone in its body. Enough to fill a link
-for a moment, and little enough to be sent again."""
+"""The largest number of bytes of units in one body; a longer unit is alone in its body. Enough to
+fill a link for a moment, and little enough to be sent again."""
 
 HEAD = MAX_BYTES + TRAILER
 """Bytes by which a body may be longer than the one unit in it: its length, and a checksum."""

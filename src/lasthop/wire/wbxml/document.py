@@ -32,19 +32,20 @@ class WbxmlLimits(msgspec.Struct, frozen=True):
     """The limits of a document in either form; beyond them TooLarge is raised."""
 
     size: int = 256 * 1024
-    """The most octets of the document. A push fits one datagram (64 KiB); its XML is a few times
-    longer."""
+    """The largest number of octets of the document. A push fits one datagram (64 KiB); its XML is a
+    few times longer."""
 
     depth: int = 32
-    """The most levels of elements within elements. SI, the deepest language, needs three."""
+    """The largest number of levels of elements within elements. SI, the deepest language, needs
+    three."""
 
     elements: int = 10_000
-    """The most elements: one costs an octet on the wire and some hundred in memory. Only CO has
-    many: one per URI."""
+    """The largest number of elements: one costs an octet on the wire and some hundred in memory.
+    Only CO has many: one per URI."""
 
     text: int = 1024 * 1024
-    """The most characters of all text and values together. A reference of two octets can stand for
-    a whole string table, so that the size alone does not bound the result."""
+    """The largest number of characters of all text and values together. A reference of two octets
+    can stand for a whole string table, so that the size alone does not bound the result."""
 
 
 DEFAULT_LIMITS = WbxmlLimits()

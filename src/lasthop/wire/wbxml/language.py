@@ -21,8 +21,8 @@ class Model:
     """One element of a document type definition."""
 
     children: str | None = None
-    """A regular expression over the child tags, each followed by a space. None means #PCDATA, the
-    empty expression EMPTY."""
+    """A regular expression over the child tags, each followed by a space. None stands for #PCDATA,
+    an empty expression for EMPTY."""
 
     required: frozenset[str] = frozenset()
     optional: frozenset[str] = frozenset()

@@ -26,10 +26,11 @@ SHIFT = 0x7F
 LAST_SHORT_CUT = 0x1F
 
 MAX_REMEMBERED = 100
-"""The most characters of a value whose octets are cached: most headers recur from push to push."""
+"""The largest number of characters of a value whose octets are cached: most headers recur from push
+to push."""
 
 MAX_BLOCK = 65_535
-"""The most octets of a block, which travels in one datagram."""
+"""The largest number of octets of a block, which travels in one datagram."""
 
 
 class Header(msgspec.Struct, frozen=True, gc=False):

@@ -13,8 +13,8 @@ from lasthop.wire.wsp.media import decode_content_type, encode_content_type
 from lasthop.wire.wsp.primitives import OctetCursor, Version
 
 MAX_ENTRIES = 1_000
-"""The most parts of a body: a part takes three octets, and some hundred in memory. A push has a
-handful."""
+"""The largest number of parts of a body: a part takes three octets, and some hundred in memory. A
+push has a handful."""
 
 
 class MultipartEntry(msgspec.Struct, frozen=True):

@@ -18,7 +18,7 @@ from lasthop.wire.wsp.primitives import OctetCursor, integer, text_string
 MEDIA_TYPE = "application/vnd.wap.sia"
 
 MAX_SIZE = 65_535
-"""The most octets of a request, which travels in one datagram."""
+"""The largest number of octets of a request, which travels in one datagram."""
 
 OTA_HTTP = 0
 OTA_HTTP_WITH_TAG = 1

@@ -22,15 +22,15 @@ from lasthop.wire.wtp.responder import Responder
 from lasthop.wire.wtp.transaction import Event, Invoked, Peer, Side, WtpPatience
 
 MAX_TRANSACTIONS = 100_000
-"""The most transactions that peers have begun; beyond it requests are refused for the time
-being."""
+"""The largest number of transactions that peers have begun; beyond it requests are refused for the
+time being."""
 
 MAX_PER_PEER = 64
-"""The most of these transactions with one peer: a client has a handful."""
+"""The largest number of of these transactions with one peer: a client has a handful."""
 
 MAX_PEERS = 200_000
-"""The most peers whose last transaction number is remembered. Forgetting one only costs a
-verification."""
+"""The largest number of peers whose last transaction number is remembered. Forgetting one only
+costs a verification."""
 
 
 class Endpoint:
@@ -104,8 +104,8 @@ class Endpoint:
     # For the driver.
 
     def receive(self, data: bytes, peer: Peer, now: Micros) -> list[Event]:
-        """Take in a datagram and return its events. A datagram that cannot be decoded is dropped:
-        its sender may be forged, and what is lost comes again."""
+        """Handle a received datagram and return its events. A datagram that cannot be decoded is
+        dropped: its sender may be forged, and what is lost comes again."""
         try:
             pdus = decode_datagram(data)
         except (Malformed, TooLarge):

@@ -12,17 +12,17 @@ from lasthop.errors import TooLarge
 from lasthop.wire.wtp.pdus import Pdu, Trailer
 
 SEGMENT = 1400
-"""The most octets of data in a packet: with all headers it fits an Ethernet frame."""
+"""The largest number of octets of data in a packet: with all headers it fits an Ethernet frame."""
 
 GROUP = 4
 """The number of packets in a group: few enough for a slow link to carry at once."""
 
 MAX_PACKETS = 256
-"""The most packets of a message: a packet's number has one octet."""
+"""The largest number of packets of a message: a packet's number has one octet."""
 
 MAX_MESSAGE = SEGMENT * MAX_PACKETS
-"""The most octets of a message: a receiver keeps no more than a sender of the usual packets can
-send."""
+"""The largest number of octets of a message: a receiver keeps no more than a sender of the usual
+packets can send."""
 
 MakePacket = Callable[[int, bytes, Trailer, bool], Pdu]
 """Makes the packet with this number, data and trailer; the last argument is true if it was sent
@@ -95,7 +95,7 @@ class Incoming:
         self._size = 0
 
     def add(self, psn: int, data: bytes, trailer: Trailer) -> None:
-        """Take in a packet; raise TooLarge when the packets together exceed the limit."""
+        """Handle a received packet; raise TooLarge when the packets together exceed the limit."""
         if psn in self._packets:
             return
         self._size += len(data)
