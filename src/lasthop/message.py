@@ -178,12 +178,12 @@ def parse_id(text: str) -> tuple[int, int | None]:
     (255, None)
     """
     if len(text) not in (16, 32):
-        raise ValueError("a message id has 32 hexadecimal digits, its short form 16")
+        raise ValueError("a message id must have 32 hexadecimal digits, or 16 in its short form")
     if not all(c in "0123456789abcdef" for c in text):
-        raise ValueError("a message id has only the digits 0-9 and a-f")
+        raise ValueError("a message id may only have the digits 0-9 and a-f")
     key = int(text[:16], 16)
     if key > MAX_KEY:
-        raise ValueError("a message id starts with a digit below 8")
+        raise ValueError("a message id must start with a digit below 8")
     return key, int(text[16:], 16) if len(text) == 32 else None
 
 

@@ -14,8 +14,8 @@ from lasthop.wire.hop.frames import Hello
 from tests.transport.hand import Diary, HandClock, ends
 
 BEGINS = (
-    "an address begins with one of tcp, tcps, ws, wss, http, https, poll+http, poll+https, beep,"
-    " beeps, unix, seqpacket, l2cap"
+    "an address must begin with one of tcp, tcps, ws, wss, http, https, poll+http, poll+https,"
+    " beep, beeps, unix, seqpacket, l2cap"
 )
 
 
@@ -73,11 +73,11 @@ def test_how_often_a_gateway_is_polled(url: str, every: int | None) -> None:
         ("tcp://gateway:port", "not an address: Port could not be cast to integer value as 'port'"),
         ("tcp://gateway:70000", "not an address: Port out of range 0-65535"),
         ("beep://gateway/path", "an address of beep has no path"),
-        ("http://gateway/a b", "a path has only printable characters of ASCII"),
-        ("http://gateway/\u00e9", "a path has only printable characters of ASCII"),
-        ("poll+http://gateway?every=often", "every is a number of seconds, at most a day"),
-        ("poll+http://gateway?every=0", "every is a number of seconds, at most a day"),
-        ("poll+http://gateway?every=nan", "every is a number of seconds, at most a day"),
+        ("http://gateway/a b", "a path may only have printable ASCII characters"),
+        ("http://gateway/\u00e9", "a path may only have printable ASCII characters"),
+        ("poll+http://gateway?every=often", "every must be a number of seconds, at most a day"),
+        ("poll+http://gateway?every=0", "every must be a number of seconds, at most a day"),
+        ("poll+http://gateway?every=nan", "every must be a number of seconds, at most a day"),
         ("l2cap://headset:1", "an address of l2cap is like l2cap://00:11:22:33:44:55:4099"),
         ("l2cap://00:11:22:33:44:55", "an address of l2cap is like l2cap://00:11:22:33:44:55:4099"),
         ("tcp://gateway/path", "an address of tcp has no path"),

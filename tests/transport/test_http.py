@@ -104,7 +104,7 @@ async def test_silence_has_an_end() -> None:
         ("ftp://host/", "not an http or https URL"),
         ("http:///path", "not an http or https URL"),
         ("http://host:port/", "the URL's port is not a number up to 65535"),
-        ("http://host/\u00e4", "only printable characters"),
+        ("http://host/\u00e4", "only have printable ASCII characters"),
         ("http://127.0.0.1:1/", "refused"),
         ("http://name.invalid/", "no such host"),
     ],

@@ -146,7 +146,7 @@ def test_nonsense_is_answered_with_a_close() -> None:
     close = pair.device.closed
     assert close is not None
     assert close.code == CloseCode.UNSUPPORTED
-    assert close.reason == "an unknown frame must be understood (type=127)"
+    assert close.reason == "a frame that must be understood has an unknown type (type=127)"
 
 
 def test_an_owner_can_find_fault_with_the_peer() -> None:
@@ -163,7 +163,7 @@ def test_a_message_that_the_peer_does_not_take_closes_only_its_own_link() -> Non
     close = pair.device.closed
     assert close is not None
     assert close.code == CloseCode.TOO_LARGE
-    assert close.reason.startswith("the message is above what the peer accepts")
+    assert close.reason.startswith("the message is larger than the peer accepts")
 
 
 def test_nothing_but_a_welcome_is_sent_first() -> None:

@@ -217,7 +217,7 @@ export class Channel {
         break;
       case "hello":
       case "welcome":
-        throw malformed("a handshake comes only once");
+        throw malformed("a handshake frame came a second time");
       default:
         break; // Wanted links and dropped numbers do not concern this SDK.
     }

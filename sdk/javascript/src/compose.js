@@ -50,7 +50,7 @@ function headersOf(body, options) {
   if (priority !== undefined && !(Number.isInteger(priority) && priority >= 0 && priority <= 9)) {
     throw invalid("a priority is 0 to 9", { priority });
   }
-  if (rank !== undefined && !Number.isFinite(rank)) throw invalid("a rank is a finite number", { rank });
+  if (rank !== undefined && !Number.isFinite(rank)) throw invalid("a rank must be a finite number", { rank });
   if (expiresIn !== undefined && !(expiresIn >= 0)) throw invalid("expiresIn is a number of seconds", { expiresIn });
   if (delayTolerance !== undefined && !(delayTolerance >= 0 && delayTolerance <= MAX_DELAY)) {
     throw invalid("a delayTolerance is 0 to 31 days, in seconds", { delayTolerance });

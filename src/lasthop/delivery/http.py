@@ -302,7 +302,7 @@ def _query(scope: Scope) -> dict[str, str]:
 def _number(query: dict[str, str], name: str) -> int:
     text = query.get(name, "")
     if not (text.isascii() and text.isdigit() and len(text) <= 18):
-        raise InvalidRequest(f"{name} is a whole number", **{name: text})
+        raise InvalidRequest(f"{name} must be a whole number", **{name: text})
     return int(text)
 
 
@@ -314,7 +314,9 @@ def _seconds(query: dict[str, str], name: str) -> Micros:
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds <= MOST_SECONDS:
-        raise InvalidRequest(f"{name} is a number of seconds, at most a day", **{name: query[name]})
+        raise InvalidRequest(
+            f"{name} must be a number of seconds, at most a day", **{name: query[name]}
+        )
     return round(seconds * SECOND)
 
 

@@ -49,7 +49,7 @@ def parse(url: str) -> GatewayAddress:
     place = rest.removeprefix("//")
     kind = SCHEMES.get(scheme) if colon else None
     if kind is None or (not place and kind.form is Form.FILE):
-        raise InvalidRequest(f"an address begins with one of {', '.join(SCHEMES)}", address=url)
+        raise InvalidRequest(f"an address must begin with one of {', '.join(SCHEMES)}", address=url)
     if kind.form is Form.FILE:
         return GatewayAddress(scheme, path=place, url=url)
     if kind.form is Form.BLUETOOTH:
@@ -68,7 +68,7 @@ def parse(url: str) -> GatewayAddress:
         path = path if path != "/" else ""
         path = (path or DEFAULT_PATH).rstrip("/")
         if not (path.isascii() and path.isprintable()) or " " in path:
-            raise InvalidRequest("a path has only printable characters of ASCII", address=url)
+            raise InvalidRequest("a path may only have printable ASCII characters", address=url)
     every = _interval(parts, url) if kind.polled else None
     return GatewayAddress(scheme, host, port or kind.port, path, url, every)
 
@@ -82,7 +82,7 @@ def _interval(parts: SplitResult, url: str) -> Micros:
     except ValueError:
         seconds = 0.0
     if not 0.01 <= seconds <= 86_400:
-        raise InvalidRequest("every is a number of seconds, at most a day", address=url)
+        raise InvalidRequest("every must be a number of seconds, at most a day", address=url)
     return round(seconds * SECOND)
 
 

@@ -21,7 +21,7 @@ Headers: TypeAlias = tuple[tuple[str, str], ...]
 
 CHUNK = 64 * 1024
 MAX_HEADERS = 64 * 1024
-"""The largest number of bytes of an answer's headers; servers send a few hundred."""
+"""The largest number of bytes in an answer's headers; servers send a few hundred."""
 
 
 class HttpFailure(Exception):
@@ -166,7 +166,7 @@ class _Exchange:
         self._netloc = parts.netloc.rpartition("@")[2]
         self._path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         if not (self._path + self._netloc).isascii() or not self._path.isprintable():
-            raise HttpFailure("a URL has only printable characters of ASCII", sent=False)
+            raise HttpFailure("a URL may only have printable ASCII characters", sent=False)
         self._parser = AnswerParser(limit)
 
     async def run(

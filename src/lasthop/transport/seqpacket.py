@@ -19,15 +19,15 @@ from lasthop.transport.stream import HIGH_WATER
 from lasthop.wire.hop.pieces import SMALLEST, Joiner, cut
 
 UNIX_PACKET = 32 * 1024
-"""The largest number of bytes of a packet on a Unix socket: well below what the kernel allows,
+"""The largest number of bytes in a packet on a Unix socket: well below what the kernel allows,
 which needs the memory in one piece."""
 
 L2CAP_PACKET = 672
-"""The largest number of bytes of a packet that every Bluetooth device accepts unless it says
+"""The largest number of bytes in a packet that every Bluetooth device accepts unless it says
 more."""
 
 LARGEST = 64 * 1024
-"""The largest number of bytes of a packet that is read: L2CAP's own limit."""
+"""The largest number of bytes in a packet that is read: L2CAP's own limit."""
 
 AT_ONCE = 16
 """The largest number of packets that are read in one go, before other work has its turn."""

@@ -24,7 +24,7 @@ def encode_uintvar(value: int) -> bytes:
     if 0 <= value < 0x80:
         return _ONE_OCTET[value]
     if not 0 <= value <= MAX_VALUE:
-        raise ValueError(f"a uintvar has at most 32 bits, unsigned: {value}")
+        raise ValueError(f"a uintvar must be unsigned, with at most 32 bits: {value}")
     out = [value & 0x7F]
     value >>= 7
     while value:

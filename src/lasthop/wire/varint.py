@@ -23,7 +23,7 @@ def encode_varint(value: int) -> bytes:
     'ac02'
     """
     if not 0 <= value <= MAX_VALUE:
-        raise ValueError(f"a varint has at most 63 bits, unsigned: {value}")
+        raise ValueError(f"a varint must be unsigned, with at most 63 bits: {value}")
     if value < 0x80:
         return _ONE_BYTE[value]
     if value < 0x200000:

@@ -170,7 +170,7 @@ def test_limits_of_the_client_hold() -> None:
     gateway.carry(b"y" * 1500, capabilities={"ota.application": "wml.ua"})
     outcome = gateway.outcome(b"y" * 1500)
     assert isinstance(outcome, Unfit)
-    assert "larger than what the client accepts" in outcome.reason
+    assert "the push is larger than the client accepts" in outcome.reason
 
 
 def test_what_no_transaction_carries_is_refused_at_once_and_not_when_its_turn_comes() -> None:
@@ -183,7 +183,7 @@ def test_what_no_transaction_carries_is_refused_at_once_and_not_when_its_turn_co
     gateway.carry(bytes(400_000))
     outcome = gateway.outcome(bytes(400_000))
     assert isinstance(outcome, Unfit)
-    assert "too large for a transaction" in outcome.reason
+    assert "the message is too large for a transaction" in outcome.reason
     air.run(limit=5 * SECOND)
     assert gateway.outcome(b"first") == Confirmed()
 

@@ -300,7 +300,7 @@ async def test_a_mistake_is_said_where_it_was_made(browser: Browser, busy: Fleet
     await page.get_by_role("button", name="Publish").click()
     await expect(page.get_by_role("alert")).to_contain_text("no such device")
     await look(page, busy, "message/123")
-    await expect(page.get_by_role("alert")).to_contain_text("a message id has 32")
+    await expect(page.get_by_role("alert")).to_contain_text("a message id must have 32")
     await page.close()
 
 

@@ -296,7 +296,7 @@ def test_the_examples_of_the_rfc_are_understood() -> None:
         (BeepData(BeepKind.RPY, 0, 9, False, 49, b""), "a reply belongs to no message"),
         (BeepData(BeepKind.MSG, 0, 1, False, 49, bytes(4096)), "a frame is beyond the window"),
         (Seq(0, 4_000_000_000, 10), "octets are acknowledged that were never sent"),
-        (BeepData(BeepKind.MSG, 0, 1, False, 49, b"<ok/>"), "no end of its headers"),
+        (BeepData(BeepKind.MSG, 0, 1, False, 49, b"<ok/>"), "headers of a message do not end"),
         (
             BeepData(BeepKind.MSG, 0, 1, False, 49, b"\r\n<ok/>"),
             "messages on channel 0 must be application/beep",
@@ -350,7 +350,7 @@ def test_channel_0_has_its_own_manners() -> None:
         say(session, HEAD + b"<start number='1'><profile uri='a'/></start>")
     session = greeted()
     session.start(ECHO)
-    with pytest.raises(BeepError, match="a start is answered with a profile"):
+    with pytest.raises(BeepError, match="a start must be answered with a profile"):
         say(session, HEAD + b"<ok/>", kind=BeepKind.RPY)
     session = greeted()
     session.start(ECHO)

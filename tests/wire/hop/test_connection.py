@@ -145,7 +145,7 @@ def test_a_handshake_comes_only_once(frame: Hello | Welcome) -> None:
     assert pair.gateway.receive(encoded(MessageFrame(0, None), frame), pair.now) == []
     assert isinstance(pair.gateway.error, MalformedFrame)
     assert pair.gateway.closed is not None
-    assert pair.gateway.closed.reason.startswith("a handshake comes only once")
+    assert pair.gateway.closed.reason.startswith("a handshake frame came a second time")
     assert pair.gateway.data_to_send() == [encoded(pair.gateway.closed)]
 
 

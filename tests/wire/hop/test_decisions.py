@@ -41,7 +41,7 @@ def test_what_is_no_decision_is_refused(case: dict[str, str]) -> None:
 
 
 def test_a_name_has_an_end() -> None:
-    with pytest.raises(MalformedFrame, match="a decision is one byte and a name"):
+    with pytest.raises(MalformedFrame, match="a decision must be one byte and a name"):
         decode_decision(b"\x03" + b"x" * (MAX_NAME + 1))
 
 

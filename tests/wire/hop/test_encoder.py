@@ -89,8 +89,8 @@ def test_headers_at_their_defaults_take_no_room() -> None:
 @pytest.mark.parametrize(
     "frame, message",
     [
-        (MessageFrame(0, 1, "topic", None, bytes(100)), "the message is above what the peer"),
-        (Hello(app="a" * 100, device="d"), "the frame is above what the peer accepts"),
+        (MessageFrame(0, 1, "topic", None, bytes(100)), "the message is larger than the peer"),
+        (Hello(app="a" * 100, device="d"), "the frame is larger than the peer accepts"),
         (MessageFrame(0, 1, "t" * (MAX_TOPIC + 1)), "a topic is longer than"),
     ],
 )
@@ -107,18 +107,18 @@ def test_what_the_peer_would_refuse_is_not_written(frame: Frame, message: str) -
 @pytest.mark.parametrize(
     "frame, message",
     [
-        (Ack(5, 5, ((5, 6),)), "ranges ascend"),
-        (Ack(5, 5, ((7, 7),)), "ranges ascend"),
-        (Ack(5, 5, ((7, 8), (8, 9))), "ranges ascend"),
+        (Ack(5, 5, ((5, 6),)), "ranges must ascend"),
+        (Ack(5, 5, ((7, 7),)), "ranges must ascend"),
+        (Ack(5, 5, ((7, 8), (8, 9))), "ranges must ascend"),
         (Ack(0, 0, tuple((2 * n, 2 * n + 1) for n in range(1, MAX_RANGES + 2))), "at most 256"),
-        (Dropped(((3, 3),)), "ranges ascend"),
+        (Dropped(((3, 3),)), "ranges must ascend"),
         (Skip(5, 0), "at least one number"),
         (MessageFrame(-1, 1), "unsigned"),
         (MessageFrame(0, 2**63), "at most 63 bits"),
         (MessageFrame(0, 1, None, Headers(priority=10)), "priority is 0 to 9"),
-        (MessageFrame(0, 1, None, Headers(rank=float("inf"))), "a rank is a finite number"),
+        (MessageFrame(0, 1, None, Headers(rank=float("inf"))), "a rank must be a finite number"),
         (MessageFrame(0, 1, None, Headers(extra=(("a", "b"),) * 65)), "at most 128 texts"),
-        (Welcome(incarnation=b"short", epoch=1), "an incarnation has eight bytes"),
+        (Welcome(incarnation=b"short", epoch=1), "an incarnation must have eight bytes"),
     ],
 )
 def test_nonsense_is_the_callers_fault(frame: Frame, message: str) -> None:

@@ -99,7 +99,7 @@ class TestBinaryForm:
     def test_so_is_what_the_client_takes_in_no_form(self) -> None:
         with pytest.raises(NotTransformable, match="accepts no form of this content"):
             for_wsp(PushContent("image/png", (), b"x"), BINARY)
-        with pytest.raises(NotTransformable, match="larger than what the client accepts"):
+        with pytest.raises(NotTransformable, match="the push is larger than the client accepts"):
             for_wsp(PushContent("text/plain", (), b"x" * 11), Terminal(max_size=10))
 
 

@@ -127,18 +127,18 @@ PENDING_ONLY = ReplaceMethod.PENDING_ONLY
             "source-reference: a character that XML does not have",
         ),
         (push(notify_to="\ud800"), "2.1", "notify-requested-to: a character that XML does not"),
-        (push(notify_to="x" * 5000), "2.1", f"a text has at most {MAX_TEXT} characters"),
+        (push(notify_to="x" * 5000), "2.1", f"a text may have at most {MAX_TEXT} characters"),
         (PushMessage("", (PHONE,)), "2.1", "push-id: an identifier may not be empty"),
         (PushMessage("x" * 600, (PHONE,)), "2.1", f"at most {MAX_IDENTIFIER} characters"),
         (PushMessage("1", ("\x01",)), "2.1", "address-value: a character that XML does not have"),
-        (push(deliver_before=10**20), "2.1", "a time of PAP lies in the years 1 to 9999"),
+        (push(deliver_before=10**20), "2.1", "a time of PAP must lie in the years 1 to 9999"),
         (
             push(deliver_after=1, deliver_before=SECOND),
             "2.1",
             "deliver-after-timestamp is not before deliver-before-timestamp",
         ),
-        (BadMessageResponse(200), "2.1", "code: a code has four digits"),
-        (ResultNotificationResponse(1000, "1"), "2.1", "names its push and address"),
+        (BadMessageResponse(200), "2.1", "code: a code must have four digits"),
+        (ResultNotificationResponse(1000, "1"), "2.1", "must name its push and address"),
     ],
 )
 def test_what_cannot_be_said_is_not_written(message: PapMessage, version: str, said: str) -> None:

@@ -40,7 +40,7 @@ def refused(data: bytes) -> Document:
 
 def test_what_cannot_be_read_is_a_bad_message() -> None:
     assert refused(b"<pap>\n<push-message") == Document(
-        BadMessageResponse(2000, "a tag that is not complete (line=2)", "<pap> <push-message"),
+        BadMessageResponse(2000, "a tag is not complete (line=2)", "<pap> <push-message"),
         Version.V2_1,
         SUPPORTED,
         "lasthop",

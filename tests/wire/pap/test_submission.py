@@ -120,7 +120,7 @@ def test_what_is_not_pap_at_all() -> None:
 
 
 def test_capabilities_do_not_come_alone() -> None:
-    with pytest.raises(ValueError, match="with content only"):
+    with pytest.raises(ValueError, match="only come along with content"):
         write_submission(PapSubmission(PUSH, None, PROFILE))
     with pytest.raises(PapError, match="missing"):
         write_submission(PapSubmission(PUSH))

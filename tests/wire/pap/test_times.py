@@ -57,7 +57,7 @@ def test_nothing_leaves_before_its_time_by_rounding() -> None:
     ],
 )
 def test_other_forms_are_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="a time is YYYY-MM-DDThh:mm:ssZ in UTC"):
+    with pytest.raises(ValueError, match="a time must be YYYY-MM-DDThh:mm:ssZ in UTC"):
         parse_time(text)
 
 

@@ -27,9 +27,9 @@ def test_valid_documents_pass(text: str) -> None:
     [
         ("<si/>", "too few.*element='si'"),
         ("<si><indication/><indication/></si>", "found='indication indication'"),
-        ("<si><info><item class='a'/></info></si>", "wrong elements"),
+        ("<si><info><item class='a'/></info></si>", "wrong child elements"),
         ("<si><indication/><info/></si>", "element='info'"),
-        ("<si>x<indication/></si>", "text where none is allowed"),
+        ("<si>x<indication/></si>", "there is text where none is allowed"),
         ("<si><indication><b/></indication></si>", "no such element.*'b'"),
         ("<si><indication><item class='a'/></indication></si>", "element='indication'"),
         ("<si><indication id='x'/></si>", "no such attribute.*'id'"),

@@ -43,7 +43,7 @@ def test_a_type_that_is_given_wins() -> None:
 
 
 def test_a_type_that_nobody_knows_is_refused() -> None:
-    with pytest.raises(Malformed, match=r"type not known.*root='wml'"):
+    with pytest.raises(Malformed, match=r"type is not known.*root='wml'"):
         read_xml("<wml/>")
 
 

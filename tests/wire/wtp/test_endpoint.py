@@ -296,7 +296,7 @@ class TestSegments:
         air = Air(1)
         one = User(air, "a")
         other = User(air, "b")
-        with pytest.raises(TooLarge, match="too large for a transaction"):
+        with pytest.raises(TooLarge, match="the message is too large for a transaction"):
             one.ask("b", bytes(1400 * 256 + 1), 1)
         other.end._patience = WtpPatience(message=2000)
         side = one.ask("b", bytes(3000), 1)

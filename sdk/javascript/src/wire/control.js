@@ -46,10 +46,10 @@ function hello(payload) {
   }
   const named = found.incarnation !== undefined;
   if (named !== (found.epoch !== undefined)) {
-    throw malformed("an incarnation and an epoch come together or not at all");
+    throw malformed("an incarnation and an epoch must come together or not at all");
   }
   if (!named && ["received", "delivered", "individual", "dropped"].some((name) => name in found)) {
-    throw malformed("a HELLO has counts of no epoch");
+    throw malformed("a HELLO has counts but names no epoch");
   }
   return /** @type {import("./frames.js").Hello} */ ({ type: "hello", ...found, lowest, highest });
 }
@@ -79,7 +79,7 @@ function readClose(payload) {
 /** @type {Read} */
 function readAck(payload) {
   const numbers = fields.readNumbers(payload, 2 + 2 * MAX_RANGES);
-  if (numbers.length < 2) throw malformed("an ACK has a received and a delivered count");
+  if (numbers.length < 2) throw malformed("an ACK must have a received and a delivered count");
   const [received, delivered] = numbers;
   return ack(received, delivered, fields.absoluteRanges(received, numbers.slice(2)));
 }
@@ -142,7 +142,7 @@ export function readControl(kind, payload) {
   const reader = READERS.get(kind);
   if (reader) return reader(payload);
   if (kind === layout.BUNDLE) throw malformed("a bundle is inside of another bundle");
-  if (kind >= layout.CRITICAL) throw unsupported("an unknown frame must be understood", { type: kind });
+  if (kind >= layout.CRITICAL) throw unsupported("a frame that must be understood has an unknown type", { type: kind });
   return null;
 }
 
@@ -162,7 +162,7 @@ export function writeControl(frame) {
     case "wanted":
       return out.byte(layout.WANTED).put(fields.writeTexts(frame.links)).take();
     case "skip":
-      if (frame.count < 1) throw new RangeError("a skip closes at least one number");
+      if (frame.count < 1) throw new RangeError("a SKIP must close at least one number");
       out.byte(layout.SKIP).varint(frame.first);
       if (frame.count > 1) out.varint(frame.count - 1);
       return out.take();

@@ -115,7 +115,7 @@ export class Decoder {
   _sequence(flags, reader) {
     const numbered = flags & layout.NUMBERED;
     if (flags & layout.UNSEQUENCED) {
-      if (numbered) throw malformed("a message is numbered and unsequenced");
+      if (numbered) throw malformed("a message is marked as unsequenced but has a number");
       return null;
     }
     const seq = numbered ? reader.varint() : this._next;
@@ -132,7 +132,7 @@ export class Decoder {
     if (form === layout.KEY_ABSOLUTE) key = reader.bigVarint();
     else if (form === layout.KEY_NEXT) key = this._key + 1n;
     else key = forward(this._key, reader.bigVarint());
-    if (key > layout.MAX_KEY) throw malformed("a message counts beyond 63 bits");
+    if (key > layout.MAX_KEY) throw malformed("the number or key of a message exceeds 63 bits");
     this._key = key;
     return key;
   }

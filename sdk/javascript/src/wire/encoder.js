@@ -75,7 +75,7 @@ export class Encoder {
     else if (frame.type === "ack") content = this._ack(frame);
     else content = writeControl(frame);
     if (content.length > this.maxFrame) {
-      throw new LasthopError("too_large", "the frame is above what the peer accepts", { size: content.length });
+      throw new LasthopError("too_large", "the frame is larger than the peer accepts", { size: content.length });
     }
     return content;
   }

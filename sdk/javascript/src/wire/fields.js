@@ -122,7 +122,7 @@ const CREDIT = {
   write: (value) => new Writer().varint(value.messages).varint(value.bytes).take(),
   read(data) {
     const numbers = readNumbers(data, 2);
-    if (numbers.length !== 2) throw malformed("a window is a number of messages and a number of bytes");
+    if (numbers.length !== 2) throw malformed("a window must be a number of messages and a number of bytes");
     return { messages: numbers[0], bytes: numbers[1] };
   },
 };
@@ -140,26 +140,26 @@ const PAIRS = {
 /** @type {Kind} */
 const DOUBLE = {
   write(value) {
-    if (!Number.isFinite(value)) throw new RangeError("a rank is a finite number");
+    if (!Number.isFinite(value)) throw new RangeError("a rank must be a finite number");
     const bytes = new Uint8Array(8);
     new DataView(bytes.buffer).setFloat64(0, value);
     return bytes;
   },
   read(data) {
-    if (data.length !== 8) throw malformed("a rank has eight bytes");
+    if (data.length !== 8) throw malformed("a rank must have eight bytes");
     const value = new DataView(data.buffer, data.byteOffset, 8).getFloat64(0);
-    if (!Number.isFinite(value)) throw malformed("a rank is a finite number");
+    if (!Number.isFinite(value)) throw malformed("a rank must be a finite number");
     return value;
   },
 };
 /** @type {Kind} */
 const INCARNATION = {
   write(value) {
-    if (value.length !== 8) throw new RangeError("an incarnation has eight bytes");
+    if (value.length !== 8) throw new RangeError("an incarnation must have eight bytes");
     return value;
   },
   read(data) {
-    if (data.length !== 8) throw malformed("an incarnation has eight bytes");
+    if (data.length !== 8) throw malformed("an incarnation must have eight bytes");
     return data.slice();
   },
 };
@@ -167,7 +167,7 @@ const INCARNATION = {
 const FLAG = {
   write: () => Uint8Array.of(1),
   read(data) {
-    if (data.length !== 1 || data[0] !== 1) throw malformed("a flag is the byte 01 or absent");
+    if (data.length !== 1 || data[0] !== 1) throw malformed("a flag must be the byte 01 or absent");
     return true;
   },
 };
@@ -175,7 +175,7 @@ const FLAG = {
 const MARK = {
   write: () => new Uint8Array(0),
   read(data) {
-    if (data.length) throw malformed("a mark has no value");
+    if (data.length) throw malformed("a mark must not have a value");
     return true;
   },
 };
@@ -241,7 +241,7 @@ class Table {
       const content = reader.slice(length);
       const row = this._byTag.get(tag);
       if (row) found[row[1]] = row[2].read(content);
-      else if (tag >= 0x80) throw unsupported("an unknown field must be understood", { tag });
+      else if (tag >= 0x80) throw unsupported("a field that must be understood has an unknown tag", { tag });
     }
     // Computed after all fields are read, because fields come in any order.
     if (found.individual) found.individual = absoluteRanges(found.received ?? 0, found.individual);

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import cast
 
 MAX_DATAGRAM = 65_507
-"""The largest number of octets of a datagram: what IPv4 leaves of 64 KiB. Larger pushes need a
+"""The largest number of octets in a datagram: what IPv4 leaves of 64 KiB. Larger pushes need a
 session, which can segment."""
 
 Endpoint = tuple[str, int]

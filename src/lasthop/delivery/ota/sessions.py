@@ -148,7 +148,7 @@ class SessionCarrier:
             pdu = _pdu(session, parcel, confirmed=confirmed)
             if not confirmed:
                 if len(pdu) > MAX_DATAGRAM - 4:
-                    raise TooLarge("too large for a datagram", size=len(pdu))
+                    raise TooLarge("the push is too large for a datagram", size=len(pdu))
                 self._server.push(session, pdu, now)
                 report(Sent())
                 return
@@ -249,5 +249,7 @@ def _pdu(session: WspSession, parcel: Parcel, *, confirmed: bool) -> bytes:
         version=terminal.encoding_version,
     )
     if session.sdu and len(pdu) > session.sdu:
-        raise TooLarge("larger than what the client accepts", size=len(pdu), limit=session.sdu)
+        raise TooLarge(
+            "the push is larger than the client accepts", size=len(pdu), limit=session.sdu
+        )
     return pdu

@@ -66,13 +66,13 @@ class Parameters:
             raise ValueError(f"unknown policy {self.policy}: choose from {', '.join(POLICIES)}")
         for name in ("outage", "expiring_portion", "rank_drop"):
             if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name} is a share between 0 and 1")
+                raise ValueError(f"{name} must be a share between 0 and 1")
         for name in ("event_frequency", "outage_frequency", "years"):
             if not getattr(self, name) > 0:
-                raise ValueError(f"{name} is above 0")
+                raise ValueError(f"{name} must be above 0")
         for name in ("user_frequency", "user_deviation", "outage_deviation", "rank_drop_delay"):
             if not getattr(self, name) >= 0:
-                raise ValueError(f"{name} is not negative")
+                raise ValueError(f"{name} must not be negative")
 
     def on_line(self) -> Parameters:
         """Return the same world under the on-line policy, which loses nothing and has nothing to

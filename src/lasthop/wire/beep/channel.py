@@ -65,7 +65,7 @@ class BeepChannel:
         self.window = window
         """Octets that we accept at a time, from the first SEQ frame on."""
         self.max_message = max_message
-        """The largest number of octets of a message that is joined from frames."""
+        """The largest number of octets in a message that is joined from frames."""
         self._received = 0
         self._told = 0
         self._offered = FIRST_WINDOW
@@ -192,7 +192,9 @@ class BeepChannel:
         if frame.kind is BeepKind.MSG:
             # RFC 3080, 2.2.1.1: a number is free again only when its reply was sent completely.
             if frame.number in self._unanswered:
-                raise BeepError("a number is used twice", channel=self.number, number=frame.number)
+                raise BeepError(
+                    "a message number is used twice", channel=self.number, number=frame.number
+                )
             if len(self._unanswered) >= MOST_UNANSWERED:
                 raise BeepError("too many messages are unanswered", channel=self.number)
         # RFC 3080, 2.6.1: replies come in the order of the messages that they answer.

@@ -16,7 +16,7 @@ WRAP = 2**32
 """Sequence numbers count octets and start over here (RFC 3080, 2.2.1)."""
 
 MAX_HEADER = 64
-"""The largest number of octets of a header: the longest, an ANS with the largest numbers, has
+"""The largest number of octets in a header: the longest, an ANS with the largest numbers, has
 62."""
 
 _NUMBER = rb"(0|[1-9][0-9]{0,9})"
@@ -137,7 +137,7 @@ class FrameReader:
 def _match(head: bytes) -> re.Match[bytes]:
     match = _DATA.fullmatch(head)
     if match is None:
-        raise BeepError("not a header", header=head.decode("latin-1"))
+        raise BeepError("the header of a frame is malformed", header=head.decode("latin-1"))
     return match
 
 
@@ -160,17 +160,20 @@ def _data(head: bytes, payload: bytes) -> BeepData:
         raise BeepError("a number is out of range", header=head.decode("latin-1"))
     # RFC 3080, 2.2.1: only the header of an ANS has an answer number, and it always has.
     if (answer is not None) is not (kind is BeepKind.ANS):
-        raise BeepError("an answer number belongs to ANS", header=head.decode("latin-1"))
+        raise BeepError(
+            "an ANS frame must have an answer number, and no other frame may",
+            header=head.decode("latin-1"),
+        )
     # RFC 3080, 2.2.1.1: a NUL that is intermediate or has a payload is poorly formed.
     if kind is BeepKind.NUL and (more or payload):
-        raise BeepError("NUL is complete and empty", header=head.decode("latin-1"))
+        raise BeepError("a NUL frame must be complete and empty", header=head.decode("latin-1"))
     return BeepData(kind, channel, number, more, seq, payload, answer)
 
 
 def _seq(head: bytes) -> Seq:
     match = _SEQ.fullmatch(head)
     if match is None:
-        raise BeepError("not a header", header=head.decode("latin-1"))
+        raise BeepError("the header of a frame is malformed", header=head.decode("latin-1"))
     channel, ack, window = (int(number) for number in match.groups())
     if max(channel, window) > MAX_31 or ack > MAX_32:
         raise BeepError("a number is out of range", header=head.decode("latin-1"))

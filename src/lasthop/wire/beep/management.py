@@ -14,7 +14,7 @@ from lasthop.wire.beep.errors import BeepError
 CONTENT_TYPE = b"application/beep+xml"
 
 MAX_DOCUMENT = 4096
-"""The largest number of octets of a document: the window with which channel 0 begins, so that a
+"""The largest number of octets in a document: the window with which channel 0 begins, so that a
 document never waits for another SEQ."""
 
 MAX_PROFILES = 32

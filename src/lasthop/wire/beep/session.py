@@ -222,7 +222,9 @@ class BeepSession:
             self._greeted = True
             return [Greeted(said.profiles)]
         if message.kind not in (BeepKind.RPY, BeepKind.ERR):
-            raise BeepError("channel 0 is answered with RPY or ERR", kind=message.kind.value)
+            raise BeepError(
+                "a message on channel 0 must be answered with RPY or ERR", kind=message.kind.value
+            )
         if isinstance(said, Error) is not (message.kind is BeepKind.ERR):
             raise BeepError("an error must be in an ERR, and only there")
         return self._asked.pop(message.number)(said)
@@ -267,7 +269,7 @@ class BeepSession:
         if isinstance(said, Error):
             return [ChannelRefused(number, said.code, said.text)]
         if not isinstance(said, StartedProfile):
-            raise BeepError("a start is answered with a profile")
+            raise BeepError("a start must be answered with a profile")
         self._open(number, said.uri)
         return [Started(number, said.uri, ours=True)]
 
@@ -329,7 +331,7 @@ def entity(payload: bytes) -> tuple[dict[bytes, bytes], bytes]:
         return {}, payload[2:]
     head, end, body = payload.partition(b"\r\n\r\n")
     if not end or len(head) > 1024:
-        raise BeepError("a message has no end of its headers")
+        raise BeepError("the headers of a message do not end")
     headers = {}
     for line in head.split(b"\r\n"):
         name, colon, value = line.partition(b":")

@@ -183,7 +183,7 @@ class Open:
                 self.closed = frame
             case _:
                 raise MalformedFrame(
-                    "a handshake comes only once", frame=type(frame).__name__.upper()
+                    "a handshake frame came a second time", frame=type(frame).__name__.upper()
                 )
 
     def send(self, frames: Iterable[Frame], now: Micros) -> None:

@@ -50,7 +50,7 @@ def read(kind: int, payload: bytes) -> Frame | None:
         raise MalformedFrame("a bundle is inside of a stream or of another bundle")
     # docs/hop-protocol.md, "Frames and mappings": an unknown frame is ignored below 0x40 only.
     if kind >= layout.CRITICAL:
-        raise UnsupportedFrame("an unknown frame must be understood", type=kind)
+        raise UnsupportedFrame("a frame that must be understood has an unknown type", type=kind)
     return None
 
 
@@ -80,11 +80,11 @@ def _hello(payload: bytes) -> Hello:
     # docs/hop-protocol.md, "Handshake and persistence": counts belong to an epoch, and an epoch to
     # an incarnation.
     if named != ("epoch" in found):
-        raise MalformedFrame("an incarnation and an epoch come together or not at all")
+        raise MalformedFrame("an incarnation and an epoch must come together or not at all")
     if not named and not found.keys().isdisjoint(
         {"received", "delivered", "individual", "dropped"}
     ):
-        raise MalformedFrame("a HELLO has counts of no epoch")
+        raise MalformedFrame("a HELLO has counts but names no epoch")
     return Hello(**found, lowest=lowest, highest=highest)
 
 
@@ -117,7 +117,7 @@ def _close(payload: bytes) -> Close:
 def _ack(payload: bytes) -> Ack:
     numbers = read_numbers(payload, 2 + 2 * MAX_RANGES)
     if len(numbers) < 2:
-        raise MalformedFrame("an ACK has a received and a delivered count")
+        raise MalformedFrame("an ACK must have a received and a delivered count")
     received, delivered = numbers[:2]
     return Ack(received, delivered, absolute_ranges(received, numbers[2:]))
 
@@ -129,7 +129,7 @@ def _skip(payload: bytes) -> Skip:
     first = numbers[0]
     count = numbers[1] + 1 if len(numbers) > 1 else 1
     if first + count > MAX_VALUE:
-        raise MalformedFrame("a SKIP counts beyond 63 bits")
+        raise MalformedFrame("the numbers in a SKIP exceed 63 bits")
     return Skip(first, count)
 
 
@@ -165,7 +165,7 @@ def _piece(payload: bytes) -> Piece:
 def _taken(payload: bytes) -> Taken:
     transfer, offset, more = _exactly(3, "TAKEN", payload)
     if offset + more > MAX_OFFSET:
-        raise MalformedFrame("a TAKEN counts beyond 62 bits")
+        raise MalformedFrame("the offsets in a TAKEN exceed 62 bits")
     return Taken(transfer, offset, offset + more)
 
 
@@ -176,7 +176,7 @@ def _ending(payload: bytes) -> Ending:
     size, pos = read_varint(payload, pos)
     checksum, pos = read_varint(payload, pos)
     if status not in _END_STATUSES:
-        raise MalformedFrame("a transfer ends in no known way", status=status)
+        raise MalformedFrame("the end of a transfer has an unknown status", status=status)
     if size > MAX_OFFSET or checksum > MAX_CHECKSUM:
         raise MalformedFrame("the size or the checksum of a transfer is too large")
     reason = decode_text(payload[pos:])

@@ -12,7 +12,7 @@ import msgspec
 from lasthop.errors import MalformedFrame
 
 MAX_NAME: Final = 1024
-"""The largest number of bytes of a device's name: four times what any door accepts."""
+"""The largest number of bytes in a device's name: four times what any door accepts."""
 
 
 class GroupVerdict(IntEnum):
@@ -51,8 +51,10 @@ def encode_decision(decision: GroupDecision) -> bytes:
 def decode_decision(body: bytes) -> GroupDecision:
     """Decode the body of a DECISION message; raise MalformedFrame."""
     if not body or len(body) > 1 + MAX_NAME:
-        raise MalformedFrame("a decision is one byte and a name", size=len(body))
+        raise MalformedFrame("a decision must be one byte and a name", size=len(body))
     try:
         return GroupDecision(GroupVerdict(body[0]), body[1:].decode())
     except ValueError:
-        raise MalformedFrame("a decision that is not known", value=body[:8].hex()) from None
+        raise MalformedFrame(
+            "a decision has an unknown code or an invalid name", value=body[:8].hex()
+        ) from None

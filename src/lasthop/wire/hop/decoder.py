@@ -25,7 +25,7 @@ from lasthop.wire.hop.mapping import Mapping
 from lasthop.wire.varint import MAX_BYTES, MAX_VALUE, read_varint
 
 ENDS_EARLY = "a message ends early"
-BEYOND_63_BITS = "a message counts beyond 63 bits"
+BEYOND_63_BITS = "the number or key of a message exceeds 63 bits"
 
 SCANNED = 32 * 1024
 """Bytes of a bundle after which its frames are counted, so that a bundle with too many is not read
@@ -235,7 +235,7 @@ class Decoder:
         numbered = flags & layout.NUMBERED
         if flags & layout.UNSEQUENCED:
             if numbered:
-                raise MalformedFrame("a message is numbered and unsequenced")
+                raise MalformedFrame("a message is marked as unsequenced but has a number")
             return None, pos
         seq = self._next
         if numbered:
@@ -296,7 +296,7 @@ class Decoder:
         self._received += count
         self._delivered += count
         if self._received > MAX_VALUE:
-            raise MalformedFrame("an acknowledgement counts beyond 63 bits")
+            raise MalformedFrame("the counts in an acknowledgement exceed 63 bits")
         return Ack(self._received, self._delivered)
 
 

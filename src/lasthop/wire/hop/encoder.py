@@ -122,7 +122,7 @@ class Encoder:
                 head += encode_varint(len(block)) + block
         size = 1 + len(head) + len(body)
         if size > self.max_frame:
-            raise TooLarge("the message is above what the peer accepts", size=size)
+            raise TooLarge("the message is larger than the peer accepts", size=size)
         if size < 0x80:
             out.append(size)
         elif size < 0x4000:
@@ -144,7 +144,7 @@ class Encoder:
 
     def _key_step(self, key: int) -> tuple[int, int]:
         if not 0 <= key <= MAX_KEY:
-            raise ValueError(f"a key has at most 63 bits, unsigned: {key}")
+            raise ValueError(f"a key must be unsigned, with at most 63 bits: {key}")
         last = self._key
         ms = (key >> layout.TIME_SHIFT) - (last >> layout.TIME_SHIFT)
         counter = key & layout.COUNTER_MASK
@@ -185,7 +185,7 @@ class Encoder:
 
     def _append(self, content: bytes, out: bytearray) -> None:
         if len(content) > self.max_frame:
-            raise TooLarge("the frame is above what the peer accepts", size=len(content))
+            raise TooLarge("the frame is larger than the peer accepts", size=len(content))
         out += encode_varint(len(content))
         out += content
 
@@ -202,7 +202,7 @@ def _control(frame: Frame) -> bytes:
             return bytes((layout.WANTED,)) + TEXTS.write(links)
         case Skip(first, count):
             if count < 1:
-                raise ValueError("a skip closes at least one number")
+                raise ValueError("a SKIP must close at least one number")
             more = encode_varint(count - 1) if count > 1 else b""
             return bytes((layout.SKIP,)) + encode_varint(first) + more
         case Credit(messages, size):

@@ -143,16 +143,16 @@ def _optional(number: int) -> int | None:
 
 def _write_rank(rank: float) -> bytes:
     if not math.isfinite(rank):
-        raise ValueError("a rank is a finite number")
+        raise ValueError("a rank must be a finite number")
     return struct.pack(">d", rank)
 
 
 def _read_rank(data: bytes, pos: int) -> tuple[float, int]:
     if pos + 8 > len(data):
-        raise MalformedFrame("a rank has eight bytes")
+        raise MalformedFrame("a rank must have eight bytes")
     (rank,) = struct.unpack_from(">d", data, pos)
     if not math.isfinite(rank):
-        raise MalformedFrame("a rank is a finite number")
+        raise MalformedFrame("a rank must be a finite number")
     return float(rank), pos + 8
 
 
@@ -175,7 +175,7 @@ def _read_reads(data: bytes) -> tuple[OfflineReading, ...]:
         count, pos = read_varint(data, pos)
         keys: list[int] = []
         if count > len(data) - pos:
-            raise MalformedFrame("a read has more keys than its report has bytes")
+            raise MalformedFrame("a read announces more keys than its report can hold")
         for _ in range(count):
             key, pos = read_varint(data, pos)
             keys.append(key)
@@ -200,7 +200,7 @@ def _read_inventory(data: bytes) -> Inventory:
         topic, pos = read_text(data, pos)
         count, pos = read_varint(data, pos)
         if count > len(data) - pos:
-            raise MalformedFrame("an inventory has more items than bytes")
+            raise MalformedFrame("an inventory announces more messages than its bytes can hold")
         items: list[HeldItem] = []
         for _ in range(count):
             key, pos = read_varint(data, pos)
@@ -309,7 +309,7 @@ def _read_instruction(code: int, content: bytes) -> Instruction | None:
         case 4:
             numbers = read_numbers(content, 1)
             if len(numbers) != 1:
-                raise MalformedFrame("the terms of a feed are one number")
+                raise MalformedFrame("the terms of a feed must be one number")
             return FeedTerms(_optional(numbers[0]))
         case 5:
             return TopicWithdrawn()

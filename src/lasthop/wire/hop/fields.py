@@ -85,7 +85,9 @@ class FieldTable:
             if field is not None:
                 found[field.name] = field.kind.read(data[start:pos])
             elif tag >= CRITICAL:
-                raise UnsupportedFrame("an unknown field must be understood", tag=tag)
+                raise UnsupportedFrame(
+                    "a field that must be understood has an unknown tag", tag=tag
+                )
         if "individual" in found:
             # The received count may come after this field, because fields come in any order.
             received = found.get("received", 0)

@@ -28,14 +28,14 @@ DECISION_TYPE: Final = "application/vnd.lasthop.decision"
 """Content type of a DECISION body outside the hop; on the hop its operation says what it is."""
 
 DEFAULT_MAX_FRAME: Final = 2**20 + 2**10
-"""The largest number of bytes of a frame unless a peer says otherwise: a body of 1 MiB, the
+"""The largest number of bytes in a frame unless a peer says otherwise: a body of 1 MiB, the
 gateway's own limit, and room for headers."""
 
 MIN_MAX_FRAME: Final = 2**13
 """The lowest limit of frames that a peer may set: the largest ACK still fits."""
 
 MAX_HANDSHAKE: Final = 2**14
-"""The largest number of bytes of HELLO or WELCOME, which bounds what an unknown peer can make us
+"""The largest number of bytes in HELLO or WELCOME, which bounds what an unknown peer can make us
 buffer: a token, an accept list and 256 ranges fit easily."""
 
 MAX_RANGES: Final = 256
@@ -43,7 +43,7 @@ MAX_RANGES: Final = 256
 send again."""
 
 MAX_TOPIC: Final = 512
-"""The largest number of bytes of a topic. A channel remembers up to 255 topics for its tokens: with
+"""The largest number of bytes in a topic. A channel remembers up to 255 topics for its tokens: with
 this limit at most 128 KiB."""
 
 MAX_LIST: Final = 64

@@ -49,12 +49,14 @@ def decode_text(content: bytes) -> str:
 def write_ranges(received: int, ranges: Ranges) -> bytes:
     """Encode ranges as pairs (gap, run), the first gap counted from `received`."""
     if len(ranges) > MAX_RANGES:
-        raise ValueError(f"at most {MAX_RANGES} ranges are acknowledged at once")
+        raise ValueError(f"at most {MAX_RANGES} ranges may be acknowledged at once")
     out = bytearray()
     at = received
     for start, stop in ranges:
         if not at < start < stop:
-            raise ValueError("ranges ascend from above the received count, with gaps between them")
+            raise ValueError(
+                "ranges must ascend from above the received count, with gaps between them"
+            )
         out += encode_varint(start - at)
         out += encode_varint(stop - start)
         at = stop
@@ -113,7 +115,7 @@ def _read_frame_size(data: bytes) -> int:
 def _read_credit(data: bytes) -> Credit:
     numbers = read_numbers(data, 2)
     if len(numbers) != 2:
-        raise MalformedFrame("a window is a number of messages and a number of bytes")
+        raise MalformedFrame("a window must be a number of messages and a number of bytes")
     return Credit(numbers[0], numbers[1])
 
 
@@ -165,40 +167,40 @@ def _octet(name: str, most: int, make: Callable[[int], object] = int) -> HopKind
 
 def _write_double(value: float) -> bytes:
     if not math.isfinite(value):
-        raise ValueError("a rank is a finite number")
+        raise ValueError("a rank must be a finite number")
     return struct.pack(">d", value)
 
 
 def _read_double(data: bytes) -> float:
     if len(data) != 8:
-        raise MalformedFrame("a rank has eight bytes")
+        raise MalformedFrame("a rank must have eight bytes")
     (value,) = struct.unpack(">d", data)
     if not math.isfinite(value):
-        raise MalformedFrame("a rank is a finite number")
+        raise MalformedFrame("a rank must be a finite number")
     return float(value)
 
 
 def _read_incarnation(data: bytes) -> bytes:
     if len(data) != 8:
-        raise MalformedFrame("an incarnation has eight bytes")
+        raise MalformedFrame("an incarnation must have eight bytes")
     return data
 
 
 def _write_incarnation(value: bytes) -> bytes:
     if len(value) != 8:
-        raise ValueError("an incarnation has eight bytes")
+        raise ValueError("an incarnation must have eight bytes")
     return value
 
 
 def _read_flag(data: bytes) -> bool:
     if data != b"\x01":
-        raise MalformedFrame("a flag is the byte 01 or absent", value=data[:8].hex())
+        raise MalformedFrame("a flag must be the byte 01 or absent", value=data[:8].hex())
     return True
 
 
 def _read_mark(data: bytes) -> bool:
     if data:
-        raise MalformedFrame("a mark has no value")
+        raise MalformedFrame("a mark must not have a value")
     return True
 
 

@@ -12,7 +12,7 @@ from msgspec import Meta
 from lasthop.errors import InvalidRequest, TooLarge
 
 MAX_INTERFACE: Final = 16 << 10
-"""The largest number of bytes of an interface, which is kept in memory with its device and sent to
+"""The largest number of bytes in an interface, which is kept in memory with its device and sent to
 everyone who asks."""
 
 MAX_OPERATIONS: Final = 64
@@ -109,7 +109,7 @@ def check_service(service: Service) -> Service:
     for what, name in (("service", service.name), ("version", service.version)):
         if not _NAME.fullmatch(name):
             raise InvalidRequest(
-                f"the {what} of an interface has up to 64 letters, digits, dots and dashes",
+                f"the {what} of an interface must have up to 64 letters, digits, dots and dashes",
                 name=name[:80],
             )
     if len(service.operations) > MAX_OPERATIONS:
@@ -119,7 +119,8 @@ def check_service(service: Service) -> Service:
     for name in names:
         if not _NAME.fullmatch(name):
             raise InvalidRequest(
-                "an operation has up to 64 letters, digits, dots and dashes", name=name[:80]
+                "the name of an operation must have up to 64 letters, digits, dots and dashes",
+                name=name[:80],
             )
     if len(set(names)) < len(names):
         raise InvalidRequest("an operation comes twice", service=service.name)

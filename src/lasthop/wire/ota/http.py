@@ -24,7 +24,7 @@ VERSION = "1.0"
 
 MAX_HEAD = 16 * 1024
 MAX_ANSWER = 1024 * 1024
-"""The largest number of octets of an answer's headers and of its content: a client returns a form,
+"""The largest number of octets in an answer's headers and of its content: a client returns a form,
 a receipt or a picture."""
 
 _ACCEPTED = range(400, 500)

@@ -36,7 +36,7 @@ class Terminal(msgspec.Struct, frozen=True):
     raw_deflate: bool = False
     """Whether the client means RFC 1951 by `deflate`; HTTP means RFC 1950, which wraps it."""
     max_size: int | None = None
-    """The largest number of octets of a push that the client accepts; None if unknown."""
+    """The largest number of octets in a push that the client accepts; None if unknown."""
 
     def takes(self, media: str) -> bool:
         """Whether the client is positively known to accept this media type."""
@@ -119,5 +119,5 @@ def _words(text: str) -> list[str]:
 
 def _raw(text: str) -> bool:
     if text not in ("raw", "zlib"):
-        raise ValueError(f"{DEFLATE} is raw or zlib")
+        raise ValueError(f"{DEFLATE} must be raw or zlib")
     return text == "raw"

@@ -43,7 +43,7 @@ MAX_DEPTH = 4
 pictures."""
 
 SMALL = 8 * 1024
-"""The largest number of octets of a push whose adapted form is cached."""
+"""The largest number of octets in a push whose adapted form is cached."""
 
 WORTH_DEFLATING = 128
 """The smallest size, in octets, of content that is deflated: with less, the header that names the
@@ -344,7 +344,7 @@ def _revised(push: PushContent, terminal: Terminal) -> PushContent:
 def _check_size(body: bytes, terminal: Terminal) -> None:
     if terminal.max_size is not None and len(body) > terminal.max_size:
         raise NotTransformable(
-            "larger than what the client accepts", size=len(body), limit=terminal.max_size
+            "the push is larger than the client accepts", size=len(body), limit=terminal.max_size
         )
 
 

@@ -116,7 +116,9 @@ class SessionServer:
         """Queue Po-ConfirmedPush, which is sent within the number that the client accepts at a
         time; raise TooLarge if no transaction can carry it."""
         if len(pdu) > MAX_MESSAGE:
-            raise TooLarge("too large for a transaction", size=len(pdu), limit=MAX_MESSAGE)
+            raise TooLarge(
+                "the message is too large for a transaction", size=len(pdu), limit=MAX_MESSAGE
+            )
         ticket = Ticket(session, pdu)
         session.waiting.append(ticket)
         self._proceed(session, now)

@@ -33,7 +33,7 @@ class WspSession:
     options: WspOptions
     most: int
     sdu: int
-    """The largest number of octets of a PDU that the client accepts; 0 means any."""
+    """The largest number of octets in a PDU that the client accepts; 0 means any."""
     suspended: bool = False
     under_way: dict[Side, None] = field(default_factory=dict)
     waiting: deque[Ticket] = field(default_factory=deque)

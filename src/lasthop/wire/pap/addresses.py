@@ -21,7 +21,7 @@ from lasthop.errors import PapAddressError
 from lasthop.wire.pap.mime import MAX_REMEMBERED
 
 MAX_ADDRESS = 1024
-"""The largest number of characters of an address. E-mail stops at 254 and the longest escaped URI
+"""The largest number of characters in an address. E-mail stops at 254 and the longest escaped URI
 in use is a few hundred; what an initiator writes here is stored and echoed for every push."""
 
 USER, PLMN, IPV4, IPV6, MAN, URI = "USER", "PLMN", "IPv4", "IPv6", "MAN", "URI"
@@ -147,7 +147,9 @@ def parse_short(text: str) -> ClientAddress:
     """
     kind, colon, value = text.partition(":")
     if not colon or not value:
-        raise PapAddressError("an address is TYPE:VALUE, as PLMN:+15551999", position=len(kind))
+        raise PapAddressError(
+            "an address must be TYPE:VALUE, such as PLMN:+15551999", position=len(kind)
+        )
     if _FORMS.get(_CANONICAL_TYPES.get(kind.upper(), ""), _OTHER).write is escape:
         value = "%".join(escape(piece.encode()) for piece in value.split("%"))
     return parse_address(f"WAPPUSH={value}/TYPE={kind}@{_NOWHERE}")
@@ -299,7 +301,7 @@ def _first_bad_group(text: str, start: int, end: int) -> int:
         if not digits or group == 3 or at == end or text[at] != ".":
             return at
         at += 1
-    raise AssertionError("the fourth group returns")
+    raise AssertionError("the loop must have returned at the fourth group")
 
 
 def _read_ipv6(text: str, start: int, end: int) -> bytes:

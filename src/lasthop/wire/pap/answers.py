@@ -11,7 +11,7 @@ from lasthop.wire.pap.documents import BadMessageResponse, ResultNotificationRes
 from lasthop.wire.pap.submission import read_submission
 
 MAX_ANSWER = 64 * 1024
-"""The largest number of octets of an answer that are read; a resultnotification-response has a few
+"""The largest number of octets in an answer that are read; a resultnotification-response has a few
 hundred."""
 
 _BUSY = frozenset({408, 425, 429})

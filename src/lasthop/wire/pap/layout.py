@@ -19,11 +19,11 @@ from lasthop.wire.pap.times import format_time, format_time_up, parse_time
 from lasthop.wire.pap.versions import Version
 
 MAX_IDENTIFIER = 512
-"""The largest number of characters of a push-id and other identifiers. They are kept for ever, to
+"""The largest number of characters in a push-id and other identifiers. They are kept for ever, to
 refuse a second use; the URLs and mail-like identifiers that initiators make are below a hundred."""
 
 MAX_TEXT = 4096
-"""The largest number of characters of a description, a URL or a name: more than any person or log
+"""The largest number of characters in a description, a URL or a name: more than any person or log
 line needs, and as much as common HTTP servers accept for a URL."""
 
 
@@ -74,13 +74,13 @@ _CODE = re.compile(r"[1-9][0-9]{3}")
 
 def _read_code(text: str) -> int:
     if _CODE.fullmatch(text) is None:
-        raise ValueError("a code has four digits")
+        raise ValueError("a code must have four digits")
     return int(text)
 
 
 def _write_code(code: int) -> str:
     if not 1000 <= code <= 9999:
-        raise ValueError("a code has four digits")
+        raise ValueError("a code must have four digits")
     return str(code)
 
 
@@ -88,13 +88,13 @@ def _read_identifier(text: str) -> str:
     if not text:
         raise ValueError("an identifier may not be empty")
     if len(text) > MAX_IDENTIFIER:
-        raise ValueError(f"an identifier has at most {MAX_IDENTIFIER} characters")
+        raise ValueError(f"an identifier may have at most {MAX_IDENTIFIER} characters")
     return text
 
 
 def _read_text(text: str) -> str:
     if len(text) > MAX_TEXT:
-        raise ValueError(f"a text has at most {MAX_TEXT} characters")
+        raise ValueError(f"a text may have at most {MAX_TEXT} characters")
     return text
 
 

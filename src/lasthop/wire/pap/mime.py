@@ -10,7 +10,7 @@ from typing import NamedTuple
 from lasthop.errors import PapMalformed, TooLarge
 
 MAX_HEADER_BLOCK = 16 * 1024
-"""The largest number of octets of one entity's headers. HTTP servers stop at 8 to 64 KiB, and all
+"""The largest number of octets in one entity's headers. HTTP servers stop at 8 to 64 KiB, and all
 of them go over the air to a device in the end."""
 
 MAX_HEADERS = 64
@@ -41,7 +41,7 @@ class MediaType(NamedTuple):
 
 
 MAX_REMEMBERED = 200
-"""The largest number of characters of a text whose parsed form is cached. Nearly all media types,
+"""The largest number of characters in a text whose parsed form is cached. Nearly all media types,
 addresses and headers of an entity are shorter, and recur."""
 
 

@@ -29,11 +29,11 @@ MAX_PARTS = 8
 that the error can say what is wrong with them."""
 
 MAX_BODY = 8 * 1024 * 1024
-"""The largest number of octets of a whole submission, unless the caller has another limit: many
+"""The largest number of octets in a whole submission, unless the caller has another limit: many
 times what any device of this kind accepts in one message."""
 
 MAX_BOUNDARY = 200
-"""The largest number of characters of a boundary: RFC 2046 says 70, and some libraries make longer
+"""The largest number of characters in a boundary: RFC 2046 says 70, and some libraries make longer
 ones."""
 
 MAX_PADDING = 80
@@ -84,7 +84,7 @@ def unpack(media: MediaType, body: bytes, *, limit: int = MAX_BODY) -> tuple[Ent
 def boundary_of(media: MediaType) -> bytes:
     boundary = media.parameters.get("boundary", "")
     if not boundary:
-        raise PapMalformed("a multipart body without a boundary")
+        raise PapMalformed("a multipart body has no boundary")
     if len(boundary) > MAX_BOUNDARY:
         raise TooLarge("a boundary is too long", limit=MAX_BOUNDARY)
     return boundary.encode("utf-8", "replace")
@@ -124,9 +124,9 @@ def split(body: bytes, boundary: bytes) -> list[bytes]:
         # The line end that was just read can also be the one before the next delimiter.
         at = _next(body, mark, end)
     if at < 0:
-        raise PapMalformed("a multipart body that does not end with its boundary")
+        raise PapMalformed("a multipart body does not end with its boundary")
     if not parts:
-        raise PapMalformed("a multipart body with nothing in it")
+        raise PapMalformed("a multipart body has nothing in it")
     return parts
 
 
@@ -177,7 +177,7 @@ def _decode(body: bytes, encoding: str) -> bytes:
         try:
             return binascii.a2b_base64(body.translate(None, b" \t\r\n"), strict_mode=True)
         except binascii.Error:
-            raise PapMalformed("an entity that is not base64") from None
+            raise PapMalformed("an entity is not base64") from None
     raise PapMalformed("the transfer encoding is not supported", encoding=name[:40])
 
 

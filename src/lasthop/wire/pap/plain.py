@@ -19,11 +19,11 @@ from lasthop.wire.pap.validity import rules_of
 from lasthop.wire.pap.versions import UNDECLARED, VERSIONS, Version
 
 MAX_PLAIN = 4096
-"""The largest number of octets of a plain document: enough for a push to some thirty addresses, and
+"""The largest number of octets in a plain document: enough for a push to some thirty addresses, and
 so few that no other limit of the reader can be reached."""
 
 MAX_PROLOG = 400
-"""The largest number of octets of a prolog that is remembered; a declaration and a DOCTYPE have
+"""The largest number of octets in a prolog that is remembered; a declaration and a DOCTYPE have
 some 150."""
 
 PROLOGS = 256

@@ -70,7 +70,7 @@ def decode(data: bytes, encoding: str) -> str:
         return data.decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         raise PapMalformed(
-            f"a byte that is not {encoding}", line=data.count(b"\n", 0, error.start) + 1
+            f"a byte of the document is not {encoding}", line=data.count(b"\n", 0, error.start) + 1
         ) from None
 
 

@@ -36,7 +36,7 @@ from lasthop.wire.pap.validity import check_valid, line_of
 from lasthop.wire.pap.versions import UNDECLARED, VERSIONS, Version
 
 MAX_DOCUMENT = 1024 * 1024
-"""The largest number of octets of a control entity: as many addresses as are allowed fit, each with
+"""The largest number of octets in a control entity: as many addresses as are allowed fit, each with
 room to spare."""
 
 MAX_TAGS = 2000
@@ -144,9 +144,9 @@ def _refuse(text: str, at: int) -> NoReturn:
     """Raise the error that says why the screen stopped here."""
     line = line_at(text, at)
     if text[at] != "<":
-        raise PapInvalid("text between the elements", line=line)
+        raise PapInvalid("there is text between the elements", line=line)
     if text.startswith("<![CDATA[", at):
-        raise PapInvalid("a CDATA section between the elements", line=line)
+        raise PapInvalid("there is a CDATA section between the elements", line=line)
     name = _ANY_NAME.match(text, at)
     if name is None or not name[1].isprintable() or name[1][:1] in ("", "!", "?"):
         raise PapMalformed("not a tag", line=line)
@@ -161,12 +161,12 @@ def _refuse(text: str, at: int) -> NoReturn:
         if found[1] not in ATTRIBUTES:
             raise PapInvalid("PAP has no such attribute", line=line, attribute=found[1][:40])
         if _BAD_REFERENCE.search(found[2]):
-            raise PapMalformed("a reference to an entity that is not declared", line=line)
+            raise PapMalformed("a reference names an entity that is not declared", line=line)
         if "<" in found[2]:
             raise PapMalformed('"<" in the value of an attribute', line=line)
         if count > MAX_ATTRIBUTES:
             raise TooLarge("an element has too many attributes", limit=MAX_ATTRIBUTES, line=line)
-    raise PapMalformed("a tag that is not complete", line=line_at(text, at))
+    raise PapMalformed("a tag is not complete", line=line_at(text, at))
 
 
 def _parse(body: str) -> etree._Element:
@@ -198,16 +198,20 @@ def _check_answer(root: etree._Element) -> None:
     repeat it."""
     answer = root[0]
     if len(root) > 1 or len(answer) > 1 or any(c.tag != "address" or len(c) for c in answer):
-        raise PapInvalid("a resultnotification-response holds one address", line=line_of(answer))
+        raise PapInvalid(
+            "a resultnotification-response must hold one address", line=line_of(answer)
+        )
     if "code" not in answer.attrib:
-        raise PapInvalid("a resultnotification-response has a code", line=line_of(answer))
+        raise PapInvalid("a resultnotification-response must have a code", line=line_of(answer))
     if any("address-value" not in c.attrib for c in answer):
-        raise PapInvalid("an address has an address-value", line=line_of(answer))
+        raise PapInvalid("an address must have an address-value", line=line_of(answer))
 
 
 def _check_text(name: str, text: str | None, node: etree._Element) -> None:
     if text is not None and len(text) > MAX_TEXT:
-        raise PapInvalid(f"{name}: a text has at most {MAX_TEXT} characters", line=line_of(node))
+        raise PapInvalid(
+            f"{name}: a text may have at most {MAX_TEXT} characters", line=line_of(node)
+        )
 
 
 def _build(node: etree._Element, element: PapElement) -> Any:

@@ -27,7 +27,7 @@ from lasthop.wire.pap.layout import MAX_IDENTIFIER
 from lasthop.wire.pap.versions import SUPPORTED, UNDECLARED, answer_version
 
 MAX_FRAGMENT = 200
-"""The largest number of characters of the refused document that are sent back: enough to recognise
+"""The largest number of characters in the refused document that are sent back: enough to recognise
 it."""
 
 _ASK = ": ask for the status of the push, or repeat the request, which cannot double it"

@@ -136,7 +136,7 @@ def write_submission(submission: PapSubmission) -> tuple[str, bytes]:
     document = submission.document
     others = [e for e in (submission.content, submission.capabilities) if e is not None]
     if submission.content is None and others:
-        raise ValueError("capabilities come along with content only")
+        raise ValueError("capabilities may only come along with content")
     _check_count(document, 1 + len(others))
     control = write_document(document)
     if not others:

@@ -25,7 +25,7 @@ def parse_time(text: str) -> Micros:
     """
     found = _TIME.fullmatch(text)
     if found is None:
-        raise ValueError("a time is YYYY-MM-DDThh:mm:ssZ in UTC")
+        raise ValueError("a time must be YYYY-MM-DDThh:mm:ssZ in UTC")
     year, month, day, hour, minute, second = map(int, found.groups())
     try:
         days = date(year, month, day).toordinal() - _DAY_OF_1970
@@ -47,7 +47,7 @@ def format_time_up(time: Micros) -> str:
 
 def _format(seconds: int) -> str:
     if not EARLIEST <= seconds * SECOND <= LATEST:
-        raise ValueError("a time of PAP lies in the years 1 to 9999")
+        raise ValueError("a time of PAP must lie in the years 1 to 9999")
     days, rest = divmod(seconds, DAY // SECOND)
     minutes, second = divmod(rest, 60)
     hour, minute = divmod(minutes, 60)

@@ -19,7 +19,7 @@ from lasthop.errors import PapMalformed, TooLarge
 CONTENT_TYPE = "application/rdf+xml; charset=UTF-8"
 
 MAX_PROFILE = 256 * 1024
-"""The largest number of octets of a profile; those of phones have some ten thousand."""
+"""The largest number of octets in a profile; those of phones have some ten thousand."""
 
 MAX_ELEMENTS = 5_000
 MAX_DEPTH = 32
@@ -192,7 +192,7 @@ class _ProfileReader:
         self._elements = 0
 
     def doctype(self, *_: object) -> None:
-        raise PapMalformed("a profile has no document type")
+        raise PapMalformed("a profile must not have a document type")
 
     def start(self, tag: str, _: object) -> None:
         self._depth += 1

@@ -44,7 +44,9 @@ def write_document(document: Document) -> bytes:
     ]
     offered = ",".join(document.supported)
     if _PATTERNS.fullmatch(offered) is None:
-        raise PapInvalid("a supported version has digits, a dot and stars", versions=offered[:80])
+        raise PapInvalid(
+            "a supported version must consist of digits, a dot and stars", versions=offered[:80]
+        )
     # Versions are negotiated since 2.0; an initiator of 1.0 does not know the instruction.
     if offered and version is not Version.V1_0:
         out.append(f' [<?wap-pap-ver supported-versions="{offered}"?>]')
@@ -64,7 +66,7 @@ def _check(document: Document) -> None:
         message.push_id,
         message.address,
     ):
-        raise PapInvalid("a resultnotification-response names its push and address")
+        raise PapInvalid("a resultnotification-response must name its push and address")
     if isinstance(message, PushMessage):
         after, before = message.deliver_after, message.deliver_before
         # Compared as they will be written, in whole seconds.
@@ -108,7 +110,7 @@ def quoted(name: str, text: str) -> str:
     """Return the value of an attribute as it is written between its quotation marks; raise
     PapInvalid."""
     if len(text) > MAX_TEXT:
-        raise PapInvalid(f"{name}: a text has at most {MAX_TEXT} characters")
+        raise PapInvalid(f"{name}: a text may have at most {MAX_TEXT} characters")
     if _NOT_XML.search(text):
         raise PapInvalid(f"{name}: a character that XML does not have")
     return _SPECIAL.sub(_escaped, text)

@@ -23,7 +23,7 @@ def pack_date(text: str) -> bytes:
     """
     found = _TEXT.fullmatch(text)
     if found is None:
-        raise ValueError("a date has the form YYYY-MM-DDThh:mm:ssZ")
+        raise ValueError("a date must have the form YYYY-MM-DDThh:mm:ssZ")
     _check(found.groups())
     return bytes.fromhex("".join(found.groups())).rstrip(b"\0")
 
@@ -31,10 +31,10 @@ def pack_date(text: str) -> bytes:
 def unpack_date(octets: bytes) -> str:
     """Return the text form of a binary date; raise ValueError."""
     if not 1 <= len(octets) <= OCTETS:
-        raise ValueError(f"a date has one to {OCTETS} octets")
+        raise ValueError(f"a date must have one to {OCTETS} octets")
     digits = octets.ljust(OCTETS, b"\0").hex()
     if not digits.isdecimal():
-        raise ValueError("a date consists of decimal digits")
+        raise ValueError("a date must consist of decimal digits")
     fields = digits[:4], digits[4:6], digits[6:8], digits[8:10], digits[10:12], digits[12:]
     _check(fields)
     return "{}-{}-{}T{}:{}:{}Z".format(*fields)

@@ -165,7 +165,7 @@ class _Reader:
             elif token == PI:
                 self._skip_instruction()
             elif root is not None:
-                raise Malformed("octets behind the end of the document", offset=at)
+                raise Malformed("there are octets behind the end of the document", offset=at)
             else:
                 root = self._element(token, at)
         if root is None:

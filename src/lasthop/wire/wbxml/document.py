@@ -32,7 +32,7 @@ class WbxmlLimits(msgspec.Struct, frozen=True):
     """The limits of a document in either form; beyond them TooLarge is raised."""
 
     size: int = 256 * 1024
-    """The largest number of octets of the document. A push fits one datagram (64 KiB); its XML is a
+    """The largest number of octets in the document. A push fits one datagram (64 KiB); its XML is a
     few times longer."""
 
     depth: int = 32
@@ -44,7 +44,7 @@ class WbxmlLimits(msgspec.Struct, frozen=True):
     Only CO has many: one per URI."""
 
     text: int = 1024 * 1024
-    """The largest number of characters of all text and values together. A reference of two octets
+    """The largest number of characters in all text and values together. A reference of two octets
     can stand for a whole string table, so that the size alone does not bound the result."""
 
 

@@ -19,10 +19,10 @@ from lasthop.wire.wbxml.tokens import END, HAS_ATTRIBUTES, HAS_CONTENT
 from lasthop.wire.wbxml.validity import check_attribute, holds
 
 MAX_PLAIN = 8 * 1024
-"""The largest number of octets of a plain text: so few that no other limit can be reached."""
+"""The largest number of octets in a plain text: so few that no other limit can be reached."""
 
 MAX_REMEMBERED = 32
-"""The largest number of characters of an attribute's value that is cached: dates and actions
+"""The largest number of characters in an attribute's value that is cached: dates and actions
 recur."""
 
 _BLANK = "[ \t\n]"

@@ -37,9 +37,13 @@ def _check(element: WbxmlElement, language: Language) -> None:
             _check(child, language)
             tags.append(child.tag)
         elif model.children is not None:
-            raise Malformed("text where none is allowed", element=element.tag)
+            raise Malformed("there is text where none is allowed", element=element.tag)
     if not holds(model, "".join(f"{tag} " for tag in tags)):
-        raise Malformed("the wrong elements, or too few", element=element.tag, found=" ".join(tags))
+        raise Malformed(
+            "an element has the wrong child elements, or too few",
+            element=element.tag,
+            found=" ".join(tags),
+        )
 
 
 def _check_attributes(element: WbxmlElement, model: Model, language: Language) -> None:
@@ -62,7 +66,7 @@ def check_attribute(tag: str, name: str, value: str, language: Language) -> None
     if name in language.dates:
         _check_date(tag, name, value)
     if tag == "item" and name == "class" and _NMTOKEN.fullmatch(value) is None:
-        raise Malformed("a class is one word", element=tag, attribute=name)
+        raise Malformed("a class must be one word", element=tag, attribute=name)
 
 
 def holds(model: Model, children: str) -> bool:

@@ -94,7 +94,7 @@ def _language(builder: _Builder) -> Language:
     found = found or LANGUAGES.get(builder.root_tag)
     if found is None:
         raise Malformed(
-            "document type not known", root=builder.root_tag, public_id=builder.public_id
+            "the document type is not known", root=builder.root_tag, public_id=builder.public_id
         )
     return found
 

@@ -91,6 +91,6 @@ def _known(one: OctetCursor) -> tuple[str, int]:
     elif number in _OCTETS:
         name, value = _OCTETS[number], one.octet()
     else:
-        raise Malformed("a capability without a field", offset=one.pos)
+        raise Malformed("a capability has no field here", offset=one.pos)
     one.finish()
     return name, value

@@ -26,11 +26,11 @@ SHIFT = 0x7F
 LAST_SHORT_CUT = 0x1F
 
 MAX_REMEMBERED = 100
-"""The largest number of characters of a value whose octets are cached: most headers recur from push
+"""The largest number of characters in a value whose octets are cached: most headers recur from push
 to push."""
 
 MAX_BLOCK = 65_535
-"""The largest number of octets of a block, which travels in one datagram."""
+"""The largest number of octets in a block, which travels in one datagram."""
 
 
 class Header(msgspec.Struct, frozen=True, gc=False):
@@ -123,12 +123,12 @@ def _elements(value: str) -> list[str]:
         piece = _ELEMENT.match(value, pos)
         assert piece is not None
         if piece.end() < len(value) and value[piece.end()] != ",":
-            raise ValueError("a quotation mark without its pair")
+            raise ValueError("a quotation mark has no counterpart")
         if element := piece.group().strip():
             found.append(element)
         pos = piece.end() + 1
     if not found:
-        raise ValueError("a list without elements")
+        raise ValueError("a list has no elements")
     return found
 
 

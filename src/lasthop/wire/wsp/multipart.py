@@ -51,7 +51,7 @@ def decode_multipart(data: bytes) -> tuple[MultipartEntry, ...]:
         head_length, data_length = cursor.uintvar(), cursor.uintvar()
         head = cursor.inside(head_length)
         if not head.left:
-            raise Malformed("a part without a content type", offset=head.pos)
+            raise Malformed("a part has no content type", offset=head.pos)
         content_type = decode_content_type(head)
         found.append(MultipartEntry(content_type, decode_headers(head), cursor.take(data_length)))
     return tuple(found)

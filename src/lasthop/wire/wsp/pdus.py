@@ -23,7 +23,7 @@ PROTOCOL_VERSION: Version = (1, 0)
 """The version of the session protocol itself. Only 1.0 is in use."""
 
 MAX_SIZE = 16 * 1024 * 1024
-"""The largest number of octets of a PDU. Connection mode can segment what no datagram holds; larger
+"""The largest number of octets in a PDU. Connection mode can segment what no datagram holds; larger
 pushes do not occur."""
 
 

@@ -36,7 +36,7 @@ _FOLDED = re.compile(r"\r\n[ \t]+")
 def short_integer(value: int) -> bytes:
     """Encode 0 to 127 in one octet; raise ValueError."""
     if not 0 <= value <= 0x7F:
-        raise ValueError(f"a short integer is 0 to 127: {value}")
+        raise ValueError(f"a short integer must be 0 to 127: {value}")
     return bytes((value | 0x80,))
 
 
@@ -44,7 +44,7 @@ def long_integer(value: int) -> bytes:
     """Encode a number as a length and that many octets, at least one; raise ValueError."""
     size = max(1, (value.bit_length() + 7) // 8)
     if value < 0 or size > MAX_SHORT_LENGTH:
-        raise ValueError(f"a long integer has at most {MAX_SHORT_LENGTH} octets: {value}")
+        raise ValueError(f"a long integer may have at most {MAX_SHORT_LENGTH} octets: {value}")
     return bytes((size,)) + value.to_bytes(size, "big")
 
 
@@ -56,7 +56,7 @@ def integer(value: int) -> bytes:
 def text_string(text: str) -> bytes:
     """Encode a text with the zero that ends it; raise ValueError."""
     if CONTROL.search(text) is not None:
-        raise ValueError("a text has no control characters")
+        raise ValueError("a text must not have control characters")
     octets = text.encode()
     if octets and not 0x20 <= octets[0] < QUOTE:
         return b"\x7f" + octets + b"\0"
@@ -83,7 +83,7 @@ def text_value(text: str) -> bytes:
 def quoted_string(text: str) -> bytes:
     """Encode a text behind a quotation mark, which has no closing one; raise ValueError."""
     if CONTROL.search(text) is not None:
-        raise ValueError("a text has no control characters")
+        raise ValueError("a text must not have control characters")
     return b'"' + text.encode() + b"\0"
 
 
@@ -143,7 +143,7 @@ class OctetCursor:
     def take(self, length: int) -> bytes:
         start = self.pos
         if length > self.end - start:
-            raise Malformed(f"the data ends before {length} octets", offset=start)
+            raise Malformed(f"the data has fewer than the announced {length} octets", offset=start)
         self.pos += length
         return self.data[start : self.pos]
 
@@ -243,7 +243,7 @@ class OctetCursor:
     def finish(self) -> None:
         """Raise Malformed unless everything was read."""
         if self.left:
-            raise Malformed("more octets than the value has", offset=self.pos)
+            raise Malformed("there are octets behind the end of the value", offset=self.pos)
 
     def value(self) -> OctetCursor:
         """Return a cursor for the next header value as a whole, whatever it means (WSP 8.4.1.2)."""

@@ -18,7 +18,7 @@ from lasthop.wire.wsp.primitives import OctetCursor, integer, text_string
 MEDIA_TYPE = "application/vnd.wap.sia"
 
 MAX_SIZE = 65_535
-"""The largest number of octets of a request, which travels in one datagram."""
+"""The largest number of octets in a request, which travels in one datagram."""
 
 OTA_HTTP = 0
 OTA_HTTP_WITH_TAG = 1
@@ -57,7 +57,7 @@ def encode_sir(sir: Sir) -> bytes:
             or sir.provisioning_url
             or sir.capability_tags
         ):
-            raise ValueError("version 0 has only applications and WSP contact points")
+            raise ValueError("version 0 may only have applications and WSP contact points")
         return out
     if sir.version != 1:
         raise ValueError(f"version {sir.version} is not known")
@@ -113,7 +113,7 @@ def _count(cursor: OctetCursor, size: int) -> int:
     at = cursor.pos
     count = cursor.uintvar()
     if count * size > cursor.left:
-        raise Malformed("the data ends before all entries", offset=at)
+        raise Malformed("the data ends before the last of the announced entries", offset=at)
     return count
 
 

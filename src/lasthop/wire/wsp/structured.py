@@ -116,14 +116,14 @@ def encode_md5(text: str) -> bytes:
     except binascii.Error as error:
         raise ValueError(str(error)) from None
     if len(digest) != 16:
-        raise ValueError("a digest has 16 octets")
+        raise ValueError("a digest must have 16 octets")
     return with_length(digest)
 
 
 @behind_length
 def decode_md5(inner: OctetCursor) -> str:
     if inner.left != 16:
-        raise Malformed("a digest has 16 octets", offset=inner.pos)
+        raise Malformed("a digest must have 16 octets", offset=inner.pos)
     return base64.b64encode(inner.rest()).decode()
 
 

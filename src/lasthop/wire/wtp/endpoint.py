@@ -26,7 +26,7 @@ MAX_TRANSACTIONS = 100_000
 time being."""
 
 MAX_PER_PEER = 64
-"""The largest number of of these transactions with one peer: a client has a handful."""
+"""The largest number of transactions that one peer has begun: a client has a handful."""
 
 MAX_PEERS = 200_000
 """The largest number of peers whose last transaction number is remembered. Forgetting one only

@@ -21,7 +21,7 @@ MAX_PACKETS = 256
 """The largest number of packets of a message: a packet's number has one octet."""
 
 MAX_MESSAGE = SEGMENT * MAX_PACKETS
-"""The largest number of octets of a message: a receiver keeps no more than a sender of the usual
+"""The largest number of octets in a message: a receiver keeps no more than a sender of the usual
 packets can send."""
 
 MakePacket = Callable[[int, bytes, Trailer, bool], Pdu]
@@ -38,7 +38,9 @@ class WtpOutgoing:
         self._make = make
         count = max(1, -(-len(data) // segment))
         if count > MAX_PACKETS:
-            raise TooLarge("too large for a transaction", size=len(data), packets=count)
+            raise TooLarge(
+                "the message is too large for a transaction", size=len(data), packets=count
+            )
         self._packets = [data[n * segment : (n + 1) * segment] for n in range(count)]
         self._group_start = 0
         self._group_end = min(GROUP, count)

@@ -168,7 +168,7 @@ def _head(kind: int, low: int, tid: int, fixed: bytes, items: tuple[Tpi, ...]) -
     for n, item in enumerate(items, 1):
         more = _CON if n < len(items) else 0
         if len(item.data) > 255 or not 0 <= item.identity < 16:
-            raise ValueError("an item has up to 255 octets, and one of 16 identities")
+            raise ValueError("an item must have at most 255 octets and one of 16 identities")
         if len(item.data) < 4:
             out += bytes((more | item.identity << 3 | len(item.data),))
         else:
@@ -185,7 +185,7 @@ def encode_datagram(pdus: Sequence[Pdu]) -> bytes:
     for pdu in pdus:
         octets = encode_pdu(pdu)
         if len(octets) > 0x7FFF:
-            raise ValueError("too long to share a datagram")
+            raise ValueError("the PDU is too long to share a datagram")
         size = len(octets)
         out += bytes((size,)) if size < 0x80 else (size | 0x8000).to_bytes(2, "big")
         out += octets
@@ -195,14 +195,14 @@ def encode_datagram(pdus: Sequence[Pdu]) -> bytes:
 def decode_datagram(data: bytes) -> list[Pdu]:
     """Decode the PDUs of a datagram; raise Malformed with the offset, or TooLarge."""
     if not data:
-        raise Malformed("an empty datagram", offset=0)
+        raise Malformed("the datagram is empty", offset=0)
     if data[0] != 0:
         return [_decode(data, 0)]
     found: list[Pdu] = []
     at = 1
     while at < len(data):
         if len(found) == MAX_PDUS:
-            raise TooLarge("too many PDUs in a datagram", limit=MAX_PDUS)
+            raise TooLarge("there are too many PDUs in a datagram", limit=MAX_PDUS)
         size = data[at]
         start = at + 1
         if size & 0x80:
@@ -213,7 +213,7 @@ def decode_datagram(data: bytes) -> list[Pdu]:
         found.append(_decode(data[start : start + size], start))
         at = start + size
     if not found:
-        raise Malformed("a datagram without PDUs", offset=at)
+        raise Malformed("a datagram has no PDUs", offset=at)
     return found
 
 
@@ -276,7 +276,7 @@ def _read(data: bytes) -> Pdu:
         case _:
             pass
     if rest:
-        raise Malformed("octets behind a PDU", offset=at)
+        raise Malformed("there are octets behind a PDU", offset=at)
     if kind == _ACK:
         return _ack(tid, first, items)
     if kind == _NACK:
