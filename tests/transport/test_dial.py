@@ -72,15 +72,18 @@ def test_how_often_a_gateway_is_polled(url: str, every: int | None) -> None:
         ("tcp://", "an address must name a host"),
         ("tcp://gateway:port", "not an address: Port could not be cast to integer value as 'port'"),
         ("tcp://gateway:70000", "not an address: Port out of range 0-65535"),
-        ("beep://gateway/path", "an address of beep has no path"),
+        ("beep://gateway/path", "an address of beep must not have a path"),
         ("http://gateway/a b", "a path may only have printable ASCII characters"),
         ("http://gateway/\u00e9", "a path may only have printable ASCII characters"),
         ("poll+http://gateway?every=often", "every must be a number of seconds, at most a day"),
         ("poll+http://gateway?every=0", "every must be a number of seconds, at most a day"),
         ("poll+http://gateway?every=nan", "every must be a number of seconds, at most a day"),
-        ("l2cap://headset:1", "an address of l2cap is like l2cap://00:11:22:33:44:55:4099"),
-        ("l2cap://00:11:22:33:44:55", "an address of l2cap is like l2cap://00:11:22:33:44:55:4099"),
-        ("tcp://gateway/path", "an address of tcp has no path"),
+        ("l2cap://headset:1", "an address of l2cap must be like l2cap://00:11:22:33:44:55:4099"),
+        (
+            "l2cap://00:11:22:33:44:55",
+            "an address of l2cap must be like l2cap://00:11:22:33:44:55:4099",
+        ),
+        ("tcp://gateway/path", "an address of tcp must not have a path"),
     ],
 )
 def test_what_is_no_address_is_refused(url: str, message: str) -> None:

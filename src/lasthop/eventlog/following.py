@@ -1,7 +1,6 @@
 """Tells a gateway that its segments are being followed: by the age of a hidden file among them,
-whose content says how soon they are wanted.
-
-Sealing every few seconds makes many small files, which only those need who wait for them.
+whose content says how soon events are wanted. Sealing every few seconds makes many small files, so
+it is only done while somebody follows.
 """
 
 from __future__ import annotations

@@ -70,8 +70,8 @@ class DeviceRow(msgspec.Struct, array_like=True):
 
 
 class ReplyRow(msgspec.Struct, array_like=True, gc=False):
-    """A device's answer to a message. Only the first one counts, and only if the message was for
-    the device."""
+    """A device's answer to a message. Only the first answer is stored, and only if the message was
+    for the device."""
 
     message: int
     device: int

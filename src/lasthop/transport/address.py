@@ -63,7 +63,7 @@ def parse(url: str) -> GatewayAddress:
         raise InvalidRequest("an address must name a host", address=url)
     path = parts.path
     if kind.form is Form.HOST and path not in ("", "/"):
-        raise InvalidRequest(f"an address of {scheme} has no path", address=url)
+        raise InvalidRequest(f"an address of {scheme} must not have a path", address=url)
     if kind.form is Form.ROOT:
         path = path if path != "/" else ""
         path = (path or DEFAULT_PATH).rstrip("/")
@@ -90,6 +90,6 @@ def _bluetooth(url: str, scheme: str, place: str) -> GatewayAddress:
     host, _, psm = place.rpartition(":")
     if not _BLUETOOTH.fullmatch(host) or not re.fullmatch("[0-9]{1,5}", psm):
         raise InvalidRequest(
-            f"an address of {scheme} is like {scheme}://00:11:22:33:44:55:4099", address=url
+            f"an address of {scheme} must be like {scheme}://00:11:22:33:44:55:4099", address=url
         )
     return GatewayAddress(scheme, host.upper(), int(psm), url=url)

@@ -23,7 +23,8 @@ _BOTH: Final[dict[type[XmlError], type[errors.Rejected]]] = {}
 
 @contextmanager
 def xml_refusals() -> Iterator[None]:
-    """Whatever XML refuses inside is also a `Rejected`; usable as a decorator."""
+    """Turn every error that the XML package raises inside into one that is also a `Rejected`;
+    usable as a decorator."""
     try:
         yield
     except XmlError as error:
@@ -33,7 +34,8 @@ def xml_refusals() -> Iterator[None]:
 
 
 def as_rejected(error: XmlError) -> errors.Rejected:
-    """The same error, of a class that is both theirs and ours: code, text and fields stay."""
+    """Return the error of the XML package with the same code, text and fields, as an instance of a
+    class that is also a `Rejected`."""
     if isinstance(error, errors.Rejected):
         return error
     theirs = type(error)

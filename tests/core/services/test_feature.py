@@ -307,14 +307,14 @@ class TestForms:
     @pytest.mark.parametrize(
         "body, told",
         [
-            (b"{", "an interface is a JSON object"),
-            (b"[]", "an interface is a JSON object"),
+            (b"{", "an interface must be a JSON object"),
+            (b"[]", "an interface must be a JSON object"),
             (b'{"name": "two words"}', "the service of an interface must have up to 64"),
             (b'{"name": ""}', "the service of an interface must have up to 64"),
             (b'{"name": "x", "version": "@"}', "the version of an interface must have up to 64"),
             (b'{"name": "x", "operations": [{"name": "a b"}]}', "an operation must have up to 64"),
             (b'{"name": "x", "operations": [{"name": "a"}, {"name": "a"}]}', "comes twice"),
-            (b'{"name": "x", "about": 7}', "an interface is a JSON object"),
+            (b'{"name": "x", "about": 7}', "an interface must be a JSON object"),
         ],
     )
     def test_an_interface_that_nobody_could_use_is_refused(self, body: bytes, told: str) -> None:
@@ -330,7 +330,7 @@ class TestForms:
 
     def test_a_question_that_makes_no_sense_is_refused(self) -> None:
         assert decode_question(b"") == Question()
-        with pytest.raises(InvalidRequest, match="a question for services is a JSON object"):
+        with pytest.raises(InvalidRequest, match="a question for services must be a JSON object"):
             decode_question(b"7")
 
     def test_a_device_is_told_what_is_wrong(self, rig: Rig) -> None:

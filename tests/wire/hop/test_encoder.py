@@ -115,7 +115,7 @@ def test_what_the_peer_would_refuse_is_not_written(frame: Frame, message: str) -
         (Skip(5, 0), "at least one number"),
         (MessageFrame(-1, 1), "unsigned"),
         (MessageFrame(0, 2**63), "at most 63 bits"),
-        (MessageFrame(0, 1, None, Headers(priority=10)), "priority is 0 to 9"),
+        (MessageFrame(0, 1, None, Headers(priority=10)), "priority must be 0 to 9"),
         (MessageFrame(0, 1, None, Headers(rank=float("inf"))), "a rank must be a finite number"),
         (MessageFrame(0, 1, None, Headers(extra=(("a", "b"),) * 65)), "at most 128 texts"),
         (Welcome(incarnation=b"short", epoch=1), "an incarnation must have eight bytes"),

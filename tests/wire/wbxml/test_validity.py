@@ -51,5 +51,5 @@ def test_what_is_wrong_is_said_with_its_place(text: str, message: str) -> None:
 
 
 def test_the_root_element_must_be_that_of_the_type() -> None:
-    with pytest.raises(Malformed, match=r"root element of SI .* is <si>"):
+    with pytest.raises(Malformed, match=r"root element of SI .* must be <si>"):
         check(read_xml("<info><item class='a'/></info>", language=SI))

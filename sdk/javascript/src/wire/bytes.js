@@ -132,7 +132,7 @@ export class Writer {
 
   /** @param {bigint} value */
   bigVarint(value) {
-    if (value < 0n || value > MAX_BIG) throw new RangeError(`a key has at most 63 bits: ${value}`);
+    if (value < 0n || value > MAX_BIG) throw new RangeError(`a key must be unsigned, with at most 63 bits: ${value}`);
     while (value >= 0x80n) {
       this.byte(Number(value & 0x7fn) | 0x80);
       value >>= 7n;

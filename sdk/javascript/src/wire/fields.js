@@ -79,7 +79,7 @@ export function readTexts(data, most = MAX_LIST) {
 
 /** @param {string[]} texts @param {number} [most] */
 export function writeTexts(texts, most = MAX_LIST) {
-  if (texts.length > most) throw new RangeError(`a list has at most ${most} texts`);
+  if (texts.length > most) throw new RangeError(`a list may have at most ${most} texts`);
   const out = new Writer();
   for (const text of texts) out.text(text);
   return out.take();
@@ -100,7 +100,7 @@ const octet = (name, most) => ({
     return Uint8Array.of(value);
   },
   read(data) {
-    if (data.length !== 1 || data[0] > most) throw malformed(`${name} is one byte, 0 to ${most}`);
+    if (data.length !== 1 || data[0] > most) throw malformed(`${name} must be one byte, 0 to ${most}`);
     return data[0];
   },
 });

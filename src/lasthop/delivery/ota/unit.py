@@ -71,7 +71,7 @@ class UnitCarrier:
         return Sent()
 
     def datagram(self, parcel: Parcel) -> bytes:
-        """Encode the push as a datagram; raise Rejected if it has no form over the air."""
+        """Encode the push as a datagram; raise Rejected if the push cannot be sent over the air."""
         terminal = described(parcel.capabilities)
         push = for_wsp(PushContent(parcel.content_type, parcel.headers, parcel.body), terminal)
         self._transaction = (self._transaction + 1) % TRANSACTIONS

@@ -19,7 +19,8 @@ _message = msgspec.msgpack.Decoder(Message)
 _split = msgspec.msgpack.Decoder(list[msgspec.Raw])
 
 FEW = 16
-"""If at most one message in this many is wanted, it is found without decoding its neighbours."""
+"""If a page has at least this many messages for each wanted one, the wanted ones are found without
+decoding the others."""
 
 
 class MessagePage(msgspec.Struct):

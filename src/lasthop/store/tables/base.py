@@ -50,7 +50,8 @@ class MemoryTable(Generic[Changes]):
         raise NotImplementedError
 
     def amend(self, messages: Mapping[int, Message]) -> None:
-        """Update messages that were read with what has changed since they were accepted."""
+        """Update messages that were read from the store with the changes since they were
+        accepted."""
 
     def keeps(self) -> Collection[int]:
         """Return the messages that are still needed, though they may have no open delivery."""

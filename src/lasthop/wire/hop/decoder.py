@@ -63,7 +63,7 @@ class Decoder:
         self.begin()
 
     def begin(self, *, next_seq: int = 0, received: int = 0, delivered: int = 0) -> None:
-        """Start from the counts of the handshake: our received count, and the counts of the
+        """Set the counts that the handshake has settled: our received count, and the counts of the
         peer."""
         self._next = next_seq
         self._received = received

@@ -74,7 +74,8 @@ class Encoder:
         self.begin()
 
     def begin(self, *, next_seq: int = 0, received: int = 0, delivered: int = 0) -> None:
-        """Start from the counts of the handshake: the peer's received count, and our own counts."""
+        """Set the counts that the handshake has settled: the peer's received count, and our own
+        counts."""
         self._next = next_seq if self._ordered else NOTHING
         self._received = received
         self._delivered = delivered

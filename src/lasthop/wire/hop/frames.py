@@ -39,8 +39,8 @@ MAX_HANDSHAKE: Final = 2**14
 buffer: a token, an accept list and 256 ranges fit easily."""
 
 MAX_RANGES: Final = 256
-"""The largest number of ranges of one ACK; bounds its work. With more gaps a sender does better to
-send again."""
+"""The largest number of ranges in one ACK, which bounds the work of its receiver. If there are more
+gaps, the sender does better to send again."""
 
 MAX_TOPIC: Final = 512
 """The largest number of bytes in a topic. A channel remembers up to 255 topics for its tokens: with
@@ -54,8 +54,8 @@ Ranges: TypeAlias = tuple[tuple[int, int], ...]
 
 
 class CloseCode(IntEnum):
-    """Why a channel ends; docs/hop-protocol.md, "Closing", says who is at fault and what to do
-    then."""
+    """The reasons for which a channel ends; docs/hop-protocol.md, "Closing", says for each who is
+    at fault and what to do."""
 
     BYE = 0
     MALFORMED = 1

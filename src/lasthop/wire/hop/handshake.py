@@ -127,8 +127,8 @@ class Dialing(_Handshake):
         return self._hello
 
     def receive(self, data: bytes | bytearray | memoryview, now: Micros) -> Opened | None:
-        """Handle received bytes; return the open connection once the WELCOME is here. None: not
-        yet, or `closed`."""
+        """Handle received bytes; return the open connection once the WELCOME is here. Return None
+        if it is not here yet, or if the channel is `closed`."""
         if self.closed is not None:
             return None
         rest = b""

@@ -136,7 +136,7 @@ def _read_texts(data: bytes, most: int = MAX_LIST) -> tuple[str, ...]:
 
 def _write_texts(texts: tuple[str, ...], most: int = MAX_LIST) -> bytes:
     if len(texts) > most:
-        raise ValueError(f"a list has at most {most} texts")
+        raise ValueError(f"a list may have at most {most} texts")
     return b"".join(map(write_text, texts))
 
 
@@ -154,12 +154,12 @@ def _write_pairs(pairs: tuple[tuple[str, str], ...]) -> bytes:
 def _octet(name: str, most: int, make: Callable[[int], object] = int) -> HopKind:
     def write(value: int) -> bytes:
         if not 0 <= value <= most:
-            raise ValueError(f"{name} is 0 to {most}: {value}")
+            raise ValueError(f"{name} must be 0 to {most}: {value}")
         return bytes((value,))
 
     def read(data: bytes) -> object:
         if len(data) != 1 or data[0] > most:
-            raise MalformedFrame(f"{name} is one byte, 0 to {most}", value=data[:8].hex())
+            raise MalformedFrame(f"{name} must be one byte, 0 to {most}", value=data[:8].hex())
         return make(data[0])
 
     return HopKind(write, read)

@@ -141,7 +141,7 @@ def _decode(body: bytes, kind: type[T], what: str) -> T:
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidRequest(f"{what} is a JSON object: {error}") from None
+        raise InvalidRequest(f"{what} must be a JSON object: {error}") from None
 
 
 def _shape(service: Service) -> tuple[object, ...]:

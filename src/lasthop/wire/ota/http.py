@@ -110,7 +110,8 @@ def options_request(host: str, tag: str | None) -> bytes:
 
 
 def post_request(host: str, push: PushContent, *, tag: str | None, response: bool) -> bytes:
-    """Return the POST request of a push; `response` says that content is welcome in the answer."""
+    """Return the POST request of a push; `response` says whether the client may return content in
+    its answer."""
     inner = ["HTTP/1.1 200 OK", f"Content-Type: {_checked(push.content_type)}"]
     inner += [f"{name}: {_checked(value)}" for name, value in push.headers]
     inner.append(f"Content-Length: {len(push.body)}")

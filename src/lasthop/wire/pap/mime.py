@@ -11,7 +11,7 @@ from lasthop.errors import PapMalformed, TooLarge
 
 MAX_HEADER_BLOCK = 16 * 1024
 """The largest number of octets in one entity's headers. HTTP servers stop at 8 to 64 KiB, and all
-of them go over the air to a device in the end."""
+headers go over the air to a device in the end."""
 
 MAX_HEADERS = 64
 """The largest number of lines of one entity's headers; a push has a dozen."""

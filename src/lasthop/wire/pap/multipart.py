@@ -41,8 +41,8 @@ MAX_PADDING = 80
 content."""
 
 MAX_LOOKALIKES = 1000
-"""The largest number of lines that begin like the boundary and are none. An ordinary entity has a
-handful, of an inner multipart; each costs a look."""
+"""The largest number of lines that begin like the boundary and are not a boundary. An ordinary
+entity has a handful, those of an inner multipart; checking each takes time."""
 
 _BOUNDARY = re.compile(r"[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]")
 _UNENCODED = frozenset({"", "7bit", "8bit", "binary", "identity"})

@@ -46,9 +46,9 @@ def refusal(
 ) -> Document:
     """Answer an error with its own code, in the version of the request.
 
-    A request that could be read is refused in the response that belongs to it. One that could not
-    is refused in a push-response if its push-id is known, and otherwise in a badmessage-response
-    with the beginning of what was `received`.
+    A request that could be read is refused in the response that belongs to it. A request that could
+    not be read is refused in a push-response if its push-id is known, and otherwise in a
+    badmessage-response with the beginning of what was `received`.
     """
     code, said = error.pap_code, describe(error)
     if request is not None:

@@ -17,8 +17,8 @@ WINDOW = 16
 device has four requests open at a time; this limit bounds what is kept for lost requests."""
 
 MOST_HELD = 4
-"""The largest number of requests of one connection that are held at once; a fifth releases the
-first."""
+"""The largest number of requests of one connection that are held at once; when one more comes, the
+first is answered."""
 
 MOST_KEPT = 256 * 1024
 """The largest number of bytes of answers that the device has not yet said it saw; beyond that

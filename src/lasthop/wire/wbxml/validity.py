@@ -21,7 +21,7 @@ def check(document: WbxmlDocument) -> None:
     root, language = document.root, document.language
     if root.tag != language.root:
         raise Malformed(
-            f"the root element of {language.name} is <{language.root}>", element=root.tag
+            f"the root element of {language.name} must be <{language.root}>", element=root.tag
         )
     _check(root, language)
 

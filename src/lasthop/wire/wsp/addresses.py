@@ -30,7 +30,7 @@ def encode_addresses(addresses: Iterable[Address]) -> bytes:
     out = bytearray()
     for each in addresses:
         if len(each.address) > MAX_LENGTH:
-            raise ValueError(f"an address has at most {MAX_LENGTH} octets")
+            raise ValueError(f"an address may have at most {MAX_LENGTH} octets")
         flags = len(each.address)
         parts = b""
         if each.bearer is not None:

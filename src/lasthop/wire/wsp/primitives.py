@@ -71,7 +71,7 @@ def token_text(text: str) -> bytes:
 
 
 def text_value(text: str) -> bytes:
-    """Encode no value, a token, or a quoted string, which has no closing quotation mark; raise
+    """Encode an empty value, a token or a quoted string (without its closing quotation mark); raise
     ValueError."""
     if not text:
         return b"\0"
@@ -158,7 +158,7 @@ class OctetCursor:
         return value
 
     def inside(self, length: int) -> OctetCursor:
-        """Return a cursor for the next octets, which this one skips."""
+        """Return a cursor for the next octets; this cursor moves behind them."""
         start = self.pos
         self.take(length)
         return OctetCursor(self.data, start, self.pos)

@@ -62,7 +62,7 @@ def encode_sir(sir: Sir) -> bytes:
     if sir.version != 1:
         raise ValueError(f"version {sir.version} is not known")
     if any(len(tag) != TAG_LENGTH for tag in sir.capability_tags):
-        raise ValueError(f"a tag has {TAG_LENGTH} octets")
+        raise ValueError(f"a tag must have {TAG_LENGTH} octets")
     out += _counted(encode_addresses(sir.other_contacts))
     out += encode_uintvar(len(sir.protocol_options))
     out += b"".join(map(encode_uintvar, sir.protocol_options))

@@ -46,8 +46,8 @@ class Side:
         self.patience = patience
         self.due: Micros | None = None
         self.armed: Micros | None = None
-        """The time for which this side is registered with its endpoint's timers: never later than
-        it is due."""
+        """The time for which this side is registered with its endpoint's timers; never later than
+        its next timeout."""
         self.tries = 0
         self.out: list[Pdu] = []
 
@@ -65,7 +65,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Invoked:
-    """A peer's request has arrived, reported once. Its side takes `acknowledge`, `answer` or
+    """A peer's request has arrived, reported once. The user then calls `acknowledge`, `answer` or
     `abort`."""
 
     side: Side
