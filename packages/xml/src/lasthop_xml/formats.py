@@ -24,14 +24,14 @@ from lasthop_xml.xebu.tokens import Mode
 
 DENSE_SIZE: Final = 256 << 10
 DENSE_EVENTS: Final = 30_000
-"""The characters and the events that a message of Weft's level `max` may expand to if its receiver
-did not ask for it. Decoding takes up to 1.5 microseconds a character and 10 an event at this level,
-about twenty times as long as in any other form."""
+"""The largest numbers of characters (DENSE_SIZE) and of events to which a message of Weft's level
+`max` may expand if it belongs to no session. Decoding takes up to 1.5 microseconds a character and
+10 an event at this level, about twenty times as long as in any other form."""
 
 
 class MessageEncoder(Protocol):
-    """The sending side of a session: turns documents into messages, and may remember earlier
-    ones."""
+    """The sending side of a session: turns documents into messages, which may refer to earlier
+    messages."""
 
     def encode(self, events: EventSequence, /) -> bytes: ...
 

@@ -142,8 +142,12 @@ def message(inside: bytes) -> EventList:
     [
         (b"<name>x</name><count>x</count>", InvalidValue, "this is not a value of the type"),
         (b"<name>x</name>text<count>1</count>", MalformedEvents, "an element was expected"),
-        (b"<name>x</name><name>y</name><count>1</count>", MalformedEvents, "comes twice"),
-        (b"<name>x<b/></name><count>1</count>", MalformedEvents, "should end here"),
+        (b"<name>x</name><name>y</name><count>1</count>", MalformedEvents, "occurs twice"),
+        (
+            b"<name>x<b/></name><count>1</count>",
+            MalformedEvents,
+            "the end of an element was expected",
+        ),
         (b"<name xsi:type='nobody'>x</name>", UnknownType, "no decoder knows"),
         (b"<name xsi:type='a:b'>x</name>", UnknownType, "declares no type"),
         (b"<count xsi:type='xsd:double'>1</count>", InvalidValue, "another type"),

@@ -106,7 +106,7 @@ def test_words_of_the_language_can_be_names() -> None:
             "type a { strin b }",
             1,
             10,
-            "no such type: neither primitive nor defined here",
+            "this type is neither primitive nor defined in the description",
             {"type": "strin"},
         ),
         ("type q:a { }", 1, 6, "no namespace is declared for this prefix", {"prefix": "q"}),
@@ -114,7 +114,13 @@ def test_words_of_the_language_can_be_names() -> None:
         ("type a { string b: }", 1, 17, "this is not a name", {"found": "b:"}),
         ("type a { } type a { }", 1, 17, "a type is defined twice", {"type": "a", "first_line": 1}),
         ("type a { int b\n string b }", 2, 9, "a type has a component twice", {"component": "b"}),
-        ("type date { }", 1, 6, "this is the name of a primitive type", {"type": "date"}),
+        (
+            "type date { }",
+            1,
+            6,
+            "a type must not have the name of a primitive type",
+            {"type": "date"},
+        ),
         (
             *("type xsd:x { }", 1, 6, "types of XML Schema cannot be defined again"),
             {"type": "xsd:x"},

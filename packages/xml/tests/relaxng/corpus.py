@@ -511,30 +511,33 @@ BAD: dict[str, Bad] = {
         peer_accepts=True,
     ),
     "xmlns declared": Bad(
-        'namespace xmlns = "a"\nelement a { text }', "xmlns cannot be declared", 1, 1
+        'namespace xmlns = "a"\nelement a { text }',
+        "neither the prefix xmlns nor its namespace can be declared",
+        1,
+        1,
     ),
     "the namespace of xmlns declared": Bad(
         'default namespace = "http://www.w3.org/2000/xmlns/"\nelement a { text }',
-        "xmlns cannot be declared",
+        "neither the prefix xmlns nor its namespace can be declared",
         1,
         1,
         peer_accepts=True,
     ),
     "xml for something else": Bad(
         'namespace xml = "a"\nelement a { text }',
-        "the prefix xml and its namespace belong together",
+        "the prefix xml and its namespace can only be declared for each other",
         1,
         1,
     ),
     "something else for xml": Bad(
         'namespace x = "http://www.w3.org/XML/1998/namespace"\nelement a { text }',
-        "the prefix xml and its namespace belong together",
+        "the prefix xml and its namespace can only be declared for each other",
         1,
         1,
     ),
     "xsd for something else": Bad(
         'datatypes xsd = "a"\nelement a { text }',
-        "xsd stands for the types of XML Schema",
+        "the prefix xsd is reserved for the types of XML Schema",
         1,
         1,
         peer_accepts=True,
@@ -545,13 +548,13 @@ BAD: dict[str, Bad] = {
     ),
     "an annotation of RELAX NG": Bad(
         'namespace r = "http://relaxng.org/ns/structure/1.0"\n[ r:a = "b" ] element a { text }',
-        "an annotation is in the namespace of RELAX NG",
+        "an annotation must not be in the namespace of RELAX NG",
         2,
         3,
     ),
     "an annotation element of RELAX NG": Bad(
         'namespace r = "http://relaxng.org/ns/structure/1.0"\n[ r:a [ ] ] element a { text }',
-        "an annotation is in the namespace of RELAX NG",
+        "an annotation must not be in the namespace of RELAX NG",
         2,
         3,
     ),
@@ -563,7 +566,7 @@ BAD: dict[str, Bad] = {
     ),
     "an annotation that declares": Bad(
         'namespace p = "p"\n[ p:a [ xmlns = "c" ] ] element a { text }',
-        "an annotation declares a namespace",
+        "an annotation must not declare a namespace",
         2,
         9,
     ),
@@ -615,7 +618,7 @@ BAD: dict[str, Bad] = {
     ),
     "an override of nothing": Bad(
         'include "b.rnc" { c = text }',
-        "the included file defines nothing of this name to override",
+        "an include overrides a name that the included file does not define",
         1,
         19,
         files={"b.rnc": "start = element b { text }"},
@@ -648,7 +651,7 @@ BAD: dict[str, Bad] = {
     ),
     "two ways to combine": Bad(
         "start = element a { b }\nb |= text\nb &= text",
-        "a definition is combined in two ways",
+        "the definitions of a name must not use both |= and &=",
         3,
         1,
     ),

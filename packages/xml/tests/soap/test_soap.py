@@ -112,12 +112,12 @@ class TestEnvelopes:
             ("<e:Body/><e:Header/>", "one body"),
             ("<e:Header/><e:Header/><e:Body/>", "one body"),
             ("<e:Body/><x:a/>", "one body"),
-            ("<e:Header><a/></e:Header><e:Body/>", "a header block has no namespace"),
+            ("<e:Header><a/></e:Header><e:Body/>", "a header block must have a namespace"),
             (
                 "<e:Header><x:a e:mustUnderstand='yes'/></e:Header><e:Body/>",
                 "a flag of a header block must be true or false",
             ),
-            ("<e:Body><?x y?></e:Body>", "no processing instructions"),
+            ("<e:Body><?x y?></e:Body>", "must not contain processing instructions"),
             (
                 f"<e:Header>{'<x:a/>' * (MAX_BLOCKS + 1)}</e:Header><e:Body/>",
                 "too many header blocks",
@@ -182,7 +182,7 @@ class TestNodes:
         assert SoapNode().understood(message) == []
 
     def test_play_no_role_of_none(self) -> None:
-        with pytest.raises(ValueError, match="no node may play the role none"):
+        with pytest.raises(ValueError, match="a node must not play the role none"):
             SoapNode(roles={NONE})
 
     @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ class TestFaults:
     def test_that_are_not_as_they_should_be_are_refused(self) -> None:
         with pytest.raises(MalformedSoap, match="gives no reason"):
             self.read_text("")
-        with pytest.raises(MalformedSoap, match="a code that SOAP does not have"):
+        with pytest.raises(MalformedSoap, match="a code that SOAP does not define"):
             self.read_text("", "x:Sender")
         with pytest.raises(MalformedSoap, match="code is not declared"):
             self.read_text("", "y:Sender")

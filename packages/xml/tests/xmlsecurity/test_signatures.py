@@ -310,7 +310,7 @@ def test_an_identifier_of_the_other_kind_is_one_as_well() -> None:
 def test_namespaces_without_an_exclusive_form_are_refused(namespace: str) -> None:
     document = parse_xml(f"<p:a xmlns:p='{namespace}'/>".encode())
     assert verify(sign(document, SECRET), [SECRET]).events == document
-    with pytest.raises(MalformedSecurity, match="this has no exclusive canonical form"):
+    with pytest.raises(MalformedSecurity, match="these events have no exclusive canonical form"):
         sign(document, SECRET, form="exclusive")
 
 

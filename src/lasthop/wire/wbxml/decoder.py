@@ -254,7 +254,7 @@ class _Reader:
                     attributes[name] = "".join(parts)
                 name, prefix = self._attribute_start(token, at)
                 if name in attributes:
-                    raise Malformed(f"attribute {name} comes twice", offset=at)
+                    raise Malformed(f"an element has the attribute {name} twice", offset=at)
                 parts = [prefix]
 
     def _attribute_start(self, token: int, at: int) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""The reading of a value's components, which generated decoders call.
+"""Functions with which generated decoders read the components of a value.
 
 Components may come in any order, and unknown ones are skipped: this lets descriptions grow
 (docs/orl.md). Everything else about them is checked.
@@ -14,7 +14,8 @@ from lasthop_xml.xas.errors import InvalidValue, MalformedEvents, XmlTooLarge
 from lasthop_xml.xas.names import Name
 
 MOST_DEEP: Final = 64
-"""The most values inside one another: decoding each takes about eight of Python's 1000 frames."""
+"""The largest number of values nested inside one another: decoding one level takes about eight of
+the 1000 frames that Python allows."""
 
 T = TypeVar("T")
 
@@ -38,7 +39,7 @@ class Components:
         """Return the component `name`, or None if it is absent; it may occur once."""
         values = self.repeated(name, class_)
         if len(values) > 1:
-            raise MalformedEvents("a component comes twice", name=str(name))
+            raise MalformedEvents("a component occurs twice", name=str(name))
         return values[0] if values else None
 
     def repeated(self, name: Name, class_: type[T]) -> list[T]:
@@ -62,6 +63,8 @@ def instance(value: object, class_: type[T]) -> T:
     half of it is written."""
     if not isinstance(value, class_):
         raise InvalidValue(
-            "a value is of another class", expected=class_.__name__, found=type(value).__name__
+            "a value is not of the expected class",
+            expected=class_.__name__,
+            found=type(value).__name__,
         )
     return value

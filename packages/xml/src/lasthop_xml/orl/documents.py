@@ -19,8 +19,8 @@ T = TypeVar("T")
 def to_document(
     root: Name, type_: Name, value: object, *, encoder: ContentEncoder, prefixes: Mapping[str, str]
 ) -> EventList:
-    """Return a document whose root element holds `value`; the generated module has the encoder and
-    the prefixes."""
+    """Return a document whose root element holds `value`; pass the encoder and the prefixes of the
+    generated module."""
     events = EventList()
     writer = Writer(events, encoder=encoder)
     with writer.document(), writer.element(root, prefixes=prefixes):

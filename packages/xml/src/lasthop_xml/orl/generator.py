@@ -31,14 +31,14 @@ _FROM = {
 
 
 def generate(description: Description, *, source: str) -> str:
-    """Return the source text of the module; `source` is the description's file name, for its
-    docstrings."""
+    """Return the source text of the module; `source` is the description's file name, which the
+    module's docstrings mention."""
     return _Module(description, source).text()
 
 
 def codec_name(description: Description, source: str) -> str:
-    """Return the name of the encoder and the decoder: the description's, or one made from its file
-    name."""
+    """Return the name that the encoder and the decoder share: the one that the description gives,
+    or a name made from its file name."""
     stem = source.rpartition("/")[2].rpartition(".")[0] or source
     named = camel_case(description.codec_name or stem)
     return named if named.isidentifier() else "Generated"

@@ -31,7 +31,8 @@ class Component:
 
 @dataclass(frozen=True)
 class Structure:
-    """A structured type, as `type` defines it in a description: a name and components."""
+    """A type that a description defines with the keyword `type`: its name and the components of its
+    values."""
 
     name: Name
     components: tuple[Component, ...]
@@ -44,12 +45,12 @@ class Description:
     """A whole description file: its headers, its namespaces and its types."""
 
     package: str | None
-    """The module that has the classes already; None if classes are to be generated."""
+    """The existing module that defines the classes; None if the classes are to be generated."""
     codec_package: str | None
     """The package that the generated module belongs to, or None."""
     codec_name: str | None
-    """The name of the encoder and the decoder, without "Encoder" and "Decoder"; None for the file's
-    name."""
+    """The name of the encoder and the decoder, without "Encoder" and "Decoder"; None if it is to be
+    made from the name of the file."""
     namespaces: Mapping[str, str]
     """The declared namespaces by their prefixes."""
     structures: tuple[Structure, ...]

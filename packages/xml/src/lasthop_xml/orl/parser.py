@@ -24,7 +24,7 @@ from lasthop_xml.xas.names import XML_NS, XSD_NS, XSI_NS, Name, check_text, is_n
 from lasthop_xml.xas.types.table import PRIMITIVES
 
 MAX_SIZE = 2**20
-"""The most characters of a description; people write descriptions by hand."""
+"""The largest number of characters of a description; people write descriptions by hand."""
 
 HEADERS = ("package", "codec-package", "codec-name")
 FIXED_PREFIXES = {"xml": XML_NS, "xsd": XSD_NS, "xsi": XSI_NS}
@@ -67,7 +67,8 @@ class _OrlParser:
         for component, place in places.items():
             if component.type not in structures and component.type not in PRIMITIVES:
                 raise place.refuse(
-                    "no such type: neither primitive nor defined here", type=place.value
+                    "this type is neither primitive nor defined in the description",
+                    type=place.value,
                 )
         _check_finite(structures)
         return Description(
@@ -134,7 +135,7 @@ class _OrlParser:
         word = self._take("word", "the name of a type")
         name = self._name(word)
         if not name.ns and Name(XSD_NS, name.local) in PRIMITIVES:
-            raise word.refuse("this is the name of a primitive type", type=word.value)
+            raise word.refuse("a type must not have the name of a primitive type", type=word.value)
         if name.ns == XSD_NS:
             raise word.refuse("types of XML Schema cannot be defined again", type=word.value)
         self._sign("{")

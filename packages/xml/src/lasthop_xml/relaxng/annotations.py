@@ -48,7 +48,7 @@ class AnnotationReader(TokenReader):
         if self.token.lexeme is Lexeme.PREFIXED:
             name = self.prefixed()
             if not nested and name.ns == RELAX_NG_NS:
-                raise failure("an annotation is in the namespace of RELAX NG", at)
+                raise failure("an annotation must not be in the namespace of RELAX NG", at)
         else:
             self.unprefixed("an annotation")
         self.expect("[")
@@ -72,9 +72,9 @@ class AnnotationReader(TokenReader):
         else:
             name = Name("", self.unprefixed("an annotation"))
         if name.ns == XMLNS_NS or name == ("", "xmlns"):
-            raise failure("an annotation declares a namespace", at)
+            raise failure("an annotation must not declare a namespace", at)
         if not nested and name.ns in {"", RELAX_NG_NS}:
-            raise failure("an annotation is in the namespace of RELAX NG", at)
+            raise failure("an annotation must not be in the namespace of RELAX NG", at)
         if name in seen:
             raise failure("an annotation has an attribute twice", at, name=str(name))
         seen.add(name)

@@ -24,7 +24,9 @@ class DeclarationReader(AnnotationReader):
                 if self.default is not None:
                     raise failure("the default namespace is declared twice", token.at)
                 if ns == XMLNS_NS:
-                    raise failure("xmlns cannot be declared", token.at)
+                    raise failure(
+                        "neither the prefix xmlns nor its namespace can be declared", token.at
+                    )
                 self.default = ns
                 if prefix is not None:
                     self.declare(prefix, ns, token)
@@ -39,7 +41,9 @@ class DeclarationReader(AnnotationReader):
                 if prefix in declared:
                     raise failure("a prefix is declared twice", token.at, prefix=prefix)
                 if prefix == "xsd" and library != XSD_LIBRARY:
-                    raise failure("xsd stands for the types of XML Schema", token.at)
+                    raise failure(
+                        "the prefix xsd is reserved for the types of XML Schema", token.at
+                    )
                 declared.add(prefix)
                 self.libraries[prefix] = library
             else:

@@ -34,8 +34,8 @@ from lasthop_xml.xas.errors import InvalidValue
 from lasthop_xml.xas.names import Name
 
 MOST_REMEMBERED: Final = 20_000
-"""The most derivatives by start tags that are cached: documents can have any number of names that
-no schema has."""
+"""The largest number of derivatives by start tags that are cached: without a limit, documents with
+ever new names would fill the memory."""
 
 
 class Derivatives:

@@ -27,10 +27,11 @@ class Definition:
         self.parts: list[PatternNode] = []
         self.combine: Connector | None = None
         self.whole = False
-        """Whether one of the definitions has no connector, as only one of them may."""
+        """Whether a definition without a connector (|= or &=) was added; there may be only one."""
         self.pattern: Pattern | None = None
         self.open = False
-        """Whether the pattern is being made: a reference to it now is a reference to itself."""
+        """Whether the pattern is being made; a reference to it that is found meanwhile is inside of
+        the definition itself."""
 
     def add(self, node: DefineNode) -> None:
         """Add one more definition of the name (RELAX NG, section 4.17)."""
@@ -42,7 +43,9 @@ class Definition:
                 )
             self.whole = True
         elif self.combine not in (None, node.combine):
-            raise failure("a definition is combined in two ways", node.at, name=label)
+            raise failure(
+                "the definitions of a name must not use both |= and &=", node.at, name=label
+            )
         else:
             self.combine = node.combine
         self.parts.append(node.content)
@@ -82,7 +85,7 @@ def _flat(content: Iterable[Component]) -> Iterator[DefineNode]:
                     if node.name in missing:
                         label = node.name or "start"
                         raise failure(
-                            "the included file defines nothing of this name to override",
+                            "an include overrides a name that the included file does not define",
                             node.at,
                             name=label,
                         )

@@ -11,17 +11,18 @@ class SchemaLimits(NamedTuple):
     schemas."""
 
     size: int = 2**20
-    """The most characters of one file; the schema of DocBook has 250 kB."""
+    """The largest number of characters of one file; the schema of DocBook has 250 kB."""
     files: int = 100
-    """The most files of one schema; a file counts each time that it is included."""
+    """The largest number of files of one schema; a file counts each time that it is included."""
     depth: int = 100
-    """The most levels of brackets, and of definitions that refer to definitions; keeps recursion
-    within the stack. People nest less than twenty."""
+    """The largest number of levels of brackets, and of definitions that refer to definitions; keeps
+    recursion within the stack. People nest less than twenty."""
     patterns: int = 100_000
-    """The most patterns of the simple form, in which definitions are written out at each use."""
+    """The largest number of patterns of the simple form, in which definitions are written out at
+    each use."""
     derived: int = 50_000
-    """The most patterns that a validator derives. Documents lead to a few per element of the
-    schema, unless the schema is built to explode."""
+    """The largest number of patterns that a validator derives. Documents lead to a few per element
+    of the schema, unless the schema is built to explode."""
 
 
 DEFAULT_LIMITS = SchemaLimits()

@@ -31,7 +31,7 @@ class Empty(Pattern):
 
 
 class NotAllowed(Pattern):
-    """The pattern of no sequence, not even the empty one."""
+    """The pattern that no sequence matches, not even the empty one."""
 
     __slots__ = ()
 
@@ -113,7 +113,8 @@ class OneOrMore(Pattern):
 
 
 class Choice(Pattern):
-    """The pattern of a sequence of any one part. If one part is `Empty`, it is the first."""
+    """The pattern of all sequences that match at least one part. If `Empty` is a part, it is the
+    first."""
 
     __slots__ = ("parts",)
 
@@ -123,7 +124,8 @@ class Choice(Pattern):
 
 
 class Group(Pattern):
-    """The pattern of a sequence of each part in turn; the order of attributes does not matter."""
+    """The pattern of a sequence that matches the first part, followed by one that matches the
+    second part, and so on; the order of attributes does not matter."""
 
     __slots__ = ("parts",)
 
@@ -133,7 +135,8 @@ class Group(Pattern):
 
 
 class Interleave(Pattern):
-    """The pattern of a sequence of each part, interleaved in any way."""
+    """The pattern of a mixture of sequences, one for each part; the order within each sequence is
+    kept."""
 
     __slots__ = ("parts",)
 

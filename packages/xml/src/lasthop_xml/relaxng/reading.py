@@ -28,7 +28,7 @@ class TokenReader:
         return self._tokens[self._index]
 
     def peek(self, ahead: int = 1) -> Token:
-        """Return the token `ahead` after the next one."""
+        """Return the token that is `ahead` places after the next one, without moving."""
         return self._tokens[min(self._index + ahead, len(self._tokens) - 1)]
 
     def advance(self) -> Token:
@@ -106,9 +106,11 @@ class TokenReader:
     def declare(self, prefix: str, ns: str, token: Token) -> None:
         """Declare a prefix for a namespace."""
         if prefix == "xmlns" or ns == XMLNS_NS:
-            raise failure("xmlns cannot be declared", token.at)
+            raise failure("neither the prefix xmlns nor its namespace can be declared", token.at)
         if (prefix == "xml") != (ns == XML_NS):
-            raise failure("the prefix xml and its namespace belong together", token.at)
+            raise failure(
+                "the prefix xml and its namespace can only be declared for each other", token.at
+            )
         if prefix in self.prefixes and prefix != "xml":
             raise failure("a prefix is declared twice", token.at, prefix=prefix)
         self.prefixes[prefix] = ns

@@ -80,8 +80,8 @@ _CALLED: Mapping[type[Pattern], str] = {
 
 
 class ContentType(IntEnum):
-    """The kind of an element's content (RELAX NG, section 7.2); a group has the greatest of its
-    parts."""
+    """The kind of an element's content (RELAX NG, section 7.2); that of a group is the greatest of
+    its parts' kinds."""
 
     EMPTY = 1
     COMPLEX = 2

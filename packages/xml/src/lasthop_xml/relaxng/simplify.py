@@ -2,8 +2,8 @@
 few kinds of patterns.
 
 The parser has already dealt with annotations, namespaces, includes and external files. The content
-of an element is made after everything around it, so that an element may contain itself, as nothing
-else may.
+of an element is made after everything around it, so that an element may contain itself; no other
+pattern may.
 """
 
 from __future__ import annotations

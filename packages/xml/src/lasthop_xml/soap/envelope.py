@@ -34,7 +34,7 @@ from lasthop_xml.xas.tree import Element, Tree
 from lasthop_xml.xas.writer import TYPED_PREFIXES, Writer
 
 MAX_BLOCKS = 64
-"""The most header blocks of a message, since every node on its path looks at each."""
+"""The largest number of header blocks of a message, since every node on its path looks at each."""
 
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 _PREFIXES = {"env": SOAP_NS, **TYPED_PREFIXES}
@@ -135,8 +135,8 @@ def _lean(elements: list[Event]) -> Iterator[Event]:
 
 def read_envelope(events: EventSequence) -> Envelope:
     """Read a SOAP message from the events of a document. Raise MalformedSoap if the document is not
-    a SOAP message, and a SoapFault that the sender understands if its version is another (part 1,
-    section 2.8)."""
+    a SOAP message, and a SoapFault if the message is of another version of SOAP (part 1, section
+    2.8)."""
     document = EventList(events)
     _check_infoset(document)
     root = Tree(document).root
@@ -163,7 +163,7 @@ def _read_block(element: Element) -> HeaderBlock:
     attributes = element.attributes
     # Part 1, section 5.2.1: a header block is in a namespace.
     if not element.name.ns:
-        raise MalformedSoap("a header block has no namespace", name=element.name.local[:80])
+        raise MalformedSoap("a header block must have a namespace", name=element.name.local[:80])
     return HeaderBlock(
         _unmarked(element.fragment()),
         # Part 1, section 5.2.2: a missing role is the ultimate receiver; so is an empty one here.
@@ -212,4 +212,6 @@ def _check_infoset(events: EventList) -> None:
     document type (part 1, section 5)."""
     for event in events:
         if event.kind in (PROCESSING_INSTRUCTION, ENTITY_REFERENCE):
-            raise MalformedSoap("a SOAP message has no processing instructions and no entities")
+            raise MalformedSoap(
+                "a SOAP message must not contain processing instructions or entity references"
+            )

@@ -13,7 +13,8 @@ from lasthop_xml.xas.tree import Element, Tree
 from lasthop_xml.xas.writer import Writer
 
 MAX_SUBCODES = 8
-"""The most subcodes of a fault, which are nested; more than a few add no information."""
+"""The largest number of subcodes of a fault, which are nested; more than a few add no
+information."""
 
 
 class FaultCode(StrEnum):
@@ -111,7 +112,7 @@ def read_fault(body: EventList) -> SoapFault | None:
     value = _qname(code)
     known = {str(c): c for c in FaultCode}
     if value.ns != SOAP_NS or value.local not in known:
-        raise MalformedSoap("a fault has a code that SOAP does not have", code=str(value)[:80])
+        raise MalformedSoap("a fault has a code that SOAP does not define", code=str(value)[:80])
     detail = fault.find(soap("Detail"))
     return SoapFault(
         known[value.local],

@@ -33,7 +33,7 @@ class SoapNode:
         ultimate: bool = True,
     ) -> None:
         if NONE in roles:
-            raise ValueError("no node may play the role none")
+            raise ValueError("a node must not play the role none")
         self._understands = frozenset(understands)
         self._roles = frozenset(roles) | {NEXT} | ({ULTIMATE} if ultimate else set())
         self.ultimate = ultimate
@@ -43,9 +43,9 @@ class SoapNode:
         return [block for block in envelope.headers if block.role in self._roles]
 
     def understood(self, envelope: Envelope) -> list[HeaderBlock]:
-        """Return the header blocks that the node must act on. Raise a MustUnderstand fault if it
-        does not understand one that it must; the node may then process nothing (part 1, section
-        2.6, step 3)."""
+        """Return the header blocks that the node must act on. Raise a MustUnderstand fault if one
+        of the blocks that it must understand is unknown to it; the node must then process none of
+        them (part 1, section 2.6, step 3)."""
         targeted = self.targeted(envelope)
         missing = tuple(
             block.name

@@ -19,7 +19,7 @@ class WeftFormatError(Malformed):
 
 
 class WeftStateError(WeftFormatError):
-    """The two ends have learned different things; `epoch` is the one that a reset must end."""
+    """The two ends have learned different things; `epoch` is the epoch that a reset must end."""
 
     code = "weft_state"
 

@@ -30,8 +30,8 @@ from lasthop_xml.xas.types.table import PRIMITIVES, lexical
 
 VERSION: Final = 1
 MAX_SNAPSHOT: Final = 16 * 2**20
-"""The most bytes of a snapshot: a memory takes 4 MB at most, and level max as much again for its
-models."""
+"""The largest number of bytes of a snapshot: a memory takes 4 MB at most, and level max as much
+again for its models."""
 _NOWHERE: Final = -1
 _THE_END: Final = -1
 
@@ -232,7 +232,7 @@ class _Thaw:
     def learned(self) -> Learned:
         state = self._state
         if state.version != VERSION:
-            raise ValueError("it is of another version")
+            raise ValueError("the snapshot is of another version")
         self._tables()
         self._places()
         for each in state.columns[1:]:
@@ -256,7 +256,7 @@ class _Thaw:
         if max(map(len, (*tables, state.columns))) > 2 * MAX_TABLE or not state.columns:
             raise ValueError("a table is too large")
         if tuple(state.spaces[: len(KNOWN_SPACES)]) != KNOWN_SPACES:
-            raise ValueError("a namespace is missing that everybody knows")
+            raise ValueError("a namespace is missing that every memory has")
         for ns in state.spaces[len(KNOWN_SPACES) :]:
             memory.add_space(check_text(ns))
         for ns, local in state.names:
@@ -269,7 +269,7 @@ class _Thaw:
             memory.add_run(run_of(events, None if slot < 0 else Kind(slot), name))
         found: tuple[Sized, ...] = memory.spaces, memory.names, memory.types, memory.runs
         if list(map(len, found)) != list(map(len, tables)):
-            raise ValueError("something has two numbers")
+            raise ValueError("a namespace, a name, a type or a run has two numbers")
 
     def _event(self, kind: int, ns: str, local: str, value: str) -> Event:
         name = _name(ns, local, prefix=kind == Kind.PREFIX_MAPPING)
@@ -341,9 +341,9 @@ class _Thaw:
         target = self._engine.columns.DEAD_END if ends else memory.column_list[_count(pair[1])]
         place, tail = memory.moved(column.place, run), run.tail or run
         if ends != (run.slot is None) or place is not (memory.outside if ends else target.place):
-            raise ValueError("a link leads to where its run does not")
+            raise ValueError("a link and its run lead to different places")
         if not ends and (target.run is None or (target.run.tail or target.run) is not tail):
-            raise ValueError("a link leads to where its run does not")
+            raise ValueError("a link and its run lead to different places")
         if found is None:
             found = self._links[pair] = self._engine.columns.Link(run, target)
         return found

@@ -36,8 +36,8 @@ from lasthop_xml.xas.sequence import EventList
 from lasthop_xml.xas.types.table import PRIMITIVES
 
 MAX_RUN: Final = 1024
-"""The most events of a run. A tag has a handful; a longer run would only let a peer repeat, for one
-byte each time, what was once sent."""
+"""The largest number of events of a run. A tag has a handful; a longer run would only let a peer
+repeat, for one byte each time, what was once sent."""
 
 
 # The shapes of values: how the values after a run are predicted and written. Plain numbers, since
@@ -90,7 +90,7 @@ class Run:
         self.slot = slot
         """The kind of the event that carries the next value; None at the end of a document."""
         self.name = name
-        """The name in that event: of an attribute, or of a type."""
+        """The name of the attribute or of the type in the event that carries the next value."""
         self.shape = _shape(slot, name)
         self.closes, self.opens, self.rises = _nesting(events)
         # A column is identified by the open elements and what was opened last, whatever was closed
@@ -108,7 +108,8 @@ _known = WeakValueDictionary()
 
 
 def run_of(events: tuple[Event, ...], slot: Kind | None, name: Name | None = None) -> Run:
-    """Return the run of these events, which leads to a value in an event of that kind and name."""
+    """Return the run of these events; `slot` and `name` are the kind and the name of the event that
+    carries the value after the run."""
     key = events, slot, name
     run = _known.get(key)
     if run is None:
@@ -155,7 +156,9 @@ def _nesting(events: tuple[Event, ...]) -> tuple[tuple[Name, ...], tuple[Name, .
             elif opens.pop() != name:
                 raise MalformedEvents("an element ends that is not open", name=str(name))
         elif kind is ATTRIBUTE and name != XSI_TYPE:
-            raise MalformedEvents("the value of an attribute is not part of a run", name=str(name))
+            raise MalformedEvents(
+                "a run must not contain the value of an attribute", name=str(name)
+            )
     return tuple(closes), tuple(opens), rises
 
 

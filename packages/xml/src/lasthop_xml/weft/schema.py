@@ -48,12 +48,14 @@ from lasthop_xml.xas.types.texts import QName
 from lasthop_xml.xas.types.times import Duration
 
 MOST_DOCUMENTS: Final = 40
-"""The most samples of a schema; for most schemas a dozen show everything."""
+"""The largest number of samples of a schema; for most schemas a dozen show everything."""
 MOST_EVENTS: Final = 20_000
-"""The most events of one sample; a schema with many nested choices is shown only in part."""
+"""The largest number of events of one sample; a schema with many nested choices is shown only in
+part."""
 MOST_REPEATS: Final = 64
 DEEPEST: Final = 16
-"""The most elements inside one another, where the schema allows fewer."""
+"""The largest number of elements nested inside one another in a sample, unless the schema requires
+more."""
 _UNREACHABLE: Final = 10**6
 
 _VALUES: Final[dict[str, Any]] = {

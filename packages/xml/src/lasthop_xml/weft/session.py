@@ -36,7 +36,7 @@ from lasthop_xml.xas.limits import DEFAULT_LIMITS, Limits
 from lasthop_xml.xas.sequence import EventList, EventSequence
 
 MAX_MESSAGE: Final = 2**20
-"""The most bytes of a message, unless both ends agree on more."""
+"""The largest number of bytes of a message, unless both ends agree on more."""
 FRESH: Final = 4
 WINDOW: Final = 2**15
 """The number of earlier bytes that deflate can refer to."""
@@ -53,7 +53,8 @@ class Level(IntEnum):
     DEFLATE = 1
     """The bytes of FAST, through one deflate stream for the connection."""
     MAX = 2
-    """Every choice is coded by its probability: the fewest bytes, for a millisecond or two."""
+    """Every choice is coded by its probability: the fewest bytes, at the cost of a millisecond or
+    two."""
 
 
 _FAST: Final = Level.FAST

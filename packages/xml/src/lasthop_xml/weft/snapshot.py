@@ -103,10 +103,11 @@ def _read(data: bytes, profile: Profile | None, *, encodes: bool) -> _State:
     state = read_snapshot(data, _State)
     if state.encodes is not encodes:
         raise WeftStateError(
-            "a snapshot is of the other end: encoder or decoder", epoch=state.epoch
+            "an encoder needs the snapshot of an encoder, a decoder that of a decoder",
+            epoch=state.epoch,
         )
     if state.profile != (profile or NO_PROFILE).check:
-        raise WeftStateError("a snapshot needs another profile", epoch=state.epoch)
+        raise WeftStateError("a snapshot was taken with another profile", epoch=state.epoch)
     fits = 0 <= state.epoch < 256 and 0 <= state.messages < 2**63 and 0 <= state.chain < 2**32
     if not fits or len(state.window) > WINDOW:
         raise WeftStateError("a snapshot is damaged", epoch=state.epoch)

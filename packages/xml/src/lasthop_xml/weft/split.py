@@ -32,7 +32,8 @@ from lasthop_xml.xas.names import XSI_TYPE, Name, check_name, check_text, is_ncn
 from lasthop_xml.xas.sequence import EventSequence
 
 _MOST_REMEMBERED = 4096
-"""The most runs that a splitter finds again without checking their events one by one."""
+"""The largest number of runs that a splitter finds again without checking their events one by
+one."""
 
 
 class Splitter:

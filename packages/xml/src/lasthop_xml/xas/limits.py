@@ -10,18 +10,18 @@ class Limits(NamedTuple):
     messages; a batch job may pass its own limits."""
 
     size: int = 8 * 2**20
-    """The most bytes of an XML document, and the most characters that a binary one may expand
-    to."""
+    """The largest number of bytes of an XML document, and the largest number of characters that a
+    binary one may expand to."""
     events: int = 100_000
-    """The most events of a document. A message of 3 kB has about 250; an event takes about 150
-    bytes of memory."""
+    """The largest number of events of a document. A message of 3 kB has about 250; an event takes
+    about 150 bytes of memory."""
     depth: int = 200
-    """The most elements inside one another: more than people and generators nest, and few enough
-    that recursive code does not run out of stack."""
+    """The largest number of elements inside one another: more than people and generators nest, and
+    few enough that recursive code does not run out of stack."""
     attributes: int = 256
-    """The most attributes of one element, prefix mappings included."""
+    """The largest number of attributes of one element, prefix mappings included."""
     name: int = 4096
-    """The most characters of a namespace, a local name or a prefix."""
+    """The largest number of characters of a namespace, a local name or a prefix."""
 
 
 DEFAULT_LIMITS = Limits()

@@ -36,8 +36,8 @@ NAME_START = (
     "\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
 )
 NAME_CHAR = NAME_START + "\\-.0-9\u00b7\u0300-\u036f\u203f-\u2040"
-"""The characters that a name may continue with (NAME_START: begin with), as the inside of a
-character class of a regular expression."""
+"""The characters that may follow the first one in a name (NAME_START: that may be the first one),
+as the inside of a character class of a regular expression."""
 NCNAME = f"[{NAME_START}][{NAME_CHAR}]*"
 """A regular expression for a name without a colon, for building larger ones."""
 _NCNAME = re.compile(NCNAME)

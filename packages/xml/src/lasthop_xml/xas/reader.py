@@ -122,11 +122,13 @@ class Reader:
         return attributes
 
     def end(self, name: Name | None = None) -> None:
-        """Read the end of an element; raise MalformedEvents if none comes next, or one of another
-        name."""
+        """Read the end of an element; raise MalformedEvents if no end comes next, or the end of an
+        element with another name."""
         event = self.peek()
         if event is None or event.kind is not ELEMENT_END or name not in {None, event.name}:
-            raise MalformedEvents("an element should end here", name=str(name), found=self._next())
+            raise MalformedEvents(
+                "the end of an element was expected", name=str(name), found=self._next()
+            )
         self.advance()
 
     def text(self) -> str:
@@ -144,8 +146,8 @@ class Reader:
         return "".join(texts)
 
     def value(self, type_: Name | None = None) -> Any:
-        """Read and return a typed value; raise MalformedEvents if none comes next, or one of
-        another type."""
+        """Read and return a typed value; raise MalformedEvents if no value comes next, or a value
+        of another type."""
         event = self.peek()
         if event is None or event.kind is not TYPED_CONTENT or type_ not in {None, event.name}:
             raise MalformedEvents("a value was expected", type=str(type_), found=self._next())

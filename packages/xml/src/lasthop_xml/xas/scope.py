@@ -12,10 +12,10 @@ from typing import Any, Final
 from lasthop_xml.xas.names import XML_NS, Name
 
 MOST_REMEMBERED: Final = 256
-"""The most entries in each cache of a scope. A message has a handful; only a hostile one has
-more."""
+"""The largest number of entries in each cache of a scope. A message has a handful; only a hostile
+one has more."""
 LONGEST_REMEMBERED: Final = 128
-"""The most characters of a text that is cached; a qualified name is shorter."""
+"""The largest number of characters of a text that is cached; a qualified name is shorter."""
 
 
 class Scope:

@@ -1,7 +1,8 @@
 """Transformations of sequences into other sequences (thesis, section 4.3).
 
-A transformation takes events and yields others, any number for any number, so it is best written as
-a generator. Transformations can be chained, and do nothing until their events are asked for.
+A transformation takes events and yields other events, which may be more or fewer, so it is best
+written as a generator. Transformations can be chained, and do nothing until their events are asked
+for.
 """
 
 from __future__ import annotations

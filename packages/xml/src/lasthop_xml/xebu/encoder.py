@@ -325,7 +325,8 @@ def _unknown_type(value: object) -> bytes:
 
 
 def continue_text(out: list[bytes], data: bytes) -> bytes:
-    """Join `data` to the text that `out` ends with: mark all its pieces, and close the text."""
+    """Append `data` to the text at the end of `out`: flag every part of that text as a piece, and
+    write the byte that ends the text."""
     before = out[-1]
     if before[0] & layout.PIECE:
         out[-1] = before[: -len(_BLOCK_END)]

@@ -19,7 +19,7 @@ class XebuFormatError(Malformed):
 
 
 class XebuStateError(XebuFormatError):
-    """The token tables of the two ends may differ; `epoch` is the one that a reset must end."""
+    """The token tables of the two ends may differ; `epoch` is the epoch that a reset must end."""
 
     code = "xebu_state"
 

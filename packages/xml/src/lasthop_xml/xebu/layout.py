@@ -1,33 +1,38 @@
 """The bytes of Xebu: one for the type of an event and its flags, then strings or their tokens.
 
-    byte    event                     followed by
-    f1      DOCUMENT_START            nothing; f tells which strings get tokens
-    f2      PREFIX_MAPPING            name (namespace, prefix)
-    f3      ELEMENT_START             name
-    04      ELEMENT_END
-    f5      ATTRIBUTE                 name, value; or with C0 a token for both
-    06      end of a start block, or of a text in several pieces
-    f7      CONTENT                   text; 20 in f: a piece of a text
-    0C      TYPED_CONTENT             a value of the type that xsi:type declares
-    2C      several of them           length of all, values back to back
-    fC | 10 TYPED_CONTENT             name of its type, value
-    4C, 6C                            the same, of the types that a schema gives
-    k8                                k of the events that a schema foresees come first
-    09                                two bytes that identify the schema
-    0F, 1F, 2F                        processing instruction, comment, entity reference: text
+All bytes are hexadecimal here. The second digit of an event's first byte is the type of the event.
+The first digit holds flags; it is written as f where it varies.
 
-A name is a token (flag 80), or a namespace's token (flag 40) and a new local name, or two new
-strings. A text is a token (flag C0; 80 in an instruction or an entity reference), or new. A new
-string is its own token, its length in UTF-8 and its bytes; without tokens for its class the first
-is missing. A string of more than LONGEST_KEPT bytes is sent with token 0 but not kept under it.
+    byte    event              what follows the byte
+    f1      DOCUMENT_START     nothing; f says which strings get tokens
+    f2      PREFIX_MAPPING     a name: namespace and prefix
+    f3      ELEMENT_START      a name
+    04      ELEMENT_END        nothing
+    f5      ATTRIBUTE          a name and a value; with flag C0 one token for both
+    06      none               nothing; a start block, or a text in several pieces, ends here
+    f7      CONTENT            a text; with flag 20 a piece of a text
+    0C      TYPED_CONTENT      a value of the type that xsi:type declares
+    2C      TYPED_CONTENT, several events: the length of all values in bytes, and the values
+    fC | 10 TYPED_CONTENT      the name of a type, and a value of it
+    4C, 6C  TYPED_CONTENT      the same as after 0C and 2C, for a type that the schema gives
+    k8      none               nothing; k left-out events come before the next event that was sent
+    F8      none               the number of these events, if it is 15 or more
+    09      none               two bytes that identify the schema
+    0F      PROCESSING_INSTRUCTION, 1F COMMENT, 2F ENTITY_REFERENCE: a text
 
-Only messages with 10 in the flags of their document have 4C, 6C, 08 and 09, and no 06 after start
-blocks: the events that a schema foresees are left out of them (`omission`).
+A name is a token (flag 80), or the token of its namespace (flag 40) and a new local name, or two
+new strings. A text is a token (flag C0; 80 in an instruction or an entity reference) or a new
+string. A new string is the token that it gets, its length in UTF-8 and its bytes; the token is
+missing if strings of this sort get none. A string of more than LONGEST_KEPT bytes is sent with
+token 0, and neither end keeps it.
 
-There is no event for the end: a message ends with its bytes. Sequence caching (0A, 0B) is not part
-of the thesis and is refused. Three things are added to the code published with the thesis: strings
-are UTF-8, a short length of 255 means that a compressed one follows, and a value can name its
-type.
+A message whose first byte has flag 10 leaves out the events that a schema foresees (`omission`).
+Only such a message has 4C, 6C, k8 and 09, and it has no 06 after start blocks. No message has an
+event for the end of the document, which is where its bytes end.
+
+`docs/xebu.md` lists the differences from the code that was published with the thesis. One of them
+is that 0A and 0B are refused: the published code caches whole sequences of events with them, of
+which the thesis says nothing.
 """
 
 from __future__ import annotations
@@ -69,12 +74,13 @@ TOKENS: Final = 256
 """The number of tokens in each of the four tables: a token is one byte."""
 
 LONGEST_KEPT: Final = 1024
-"""The most bytes of a string that gets a token. Long texts seldom repeat, and four full tables of
-strings of this length take a megabyte, the most that one session may cost each end."""
+"""The largest number of bytes of a string that gets a token. Long texts seldom repeat, and four
+full tables of strings of this length take a megabyte, the most that one session may cost each
+end."""
 
 MAX_MESSAGE: Final = 2**20
-"""The most bytes of a message, unless both ends agree on more; as XML it would be four times as
-long."""
+"""The largest number of bytes of a message, unless both ends agree on more; the same message in XML
+is about four times as long."""
 
 ONE_BYTE: Final = tuple(bytes((value,)) for value in range(256))
 

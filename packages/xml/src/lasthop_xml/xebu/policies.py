@@ -66,7 +66,7 @@ class Lru(Policy):
     def restore(self, state: Sequence[Sequence[int]]) -> None:
         (order,) = state
         if sorted(order) != list(range(TOKENS)):
-            raise ValueError("not an order of all tokens")
+            raise ValueError("the order must contain every token exactly once")
         self._take(order)
 
 
@@ -125,9 +125,9 @@ class Split(Policy):
     def restore(self, state: Sequence[Sequence[int]]) -> None:
         temporary, persistent, seen, (message,) = state
         if sorted([*temporary, *persistent]) != list(range(TOKENS)) or len(seen) != TOKENS:
-            raise ValueError("not a split of all tokens")
+            raise ValueError("the lists must contain every token exactly once")
         if len(persistent) > self.most_persistent or self.most_persistent >= TOKENS:
-            raise ValueError("too many persistent tokens")
+            raise ValueError("there are too many persistent tokens")
         self._temporary = OrderedDict.fromkeys(temporary)
         self._persistent = OrderedDict.fromkeys(persistent)
         self._seen = list(seen)

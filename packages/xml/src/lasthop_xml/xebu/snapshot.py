@@ -28,8 +28,8 @@ from lasthop_xml.xebu.tokens import KnownStrings, Mode, interned
 
 VERSION: Final = 1
 MAX_SNAPSHOT: Final = 8 * 2**20
-"""The most bytes of a snapshot: four full tables of the longest strings, with the namespaces of
-names written out."""
+"""The largest number of bytes of a snapshot: four full tables of the longest strings, with the
+namespaces of names written out."""
 
 
 class _Snapshot(msgspec.Struct, array_like=True):

@@ -21,7 +21,7 @@ TABLES: Final = ("namespaces", "names", "values", "texts")
 
 
 class Mode(Enum):
-    """Which strings get tokens; the value is the flags of a document."""
+    """Which strings get tokens; the value is the flags in the first byte of a message."""
 
     NONE = 0
     ITEM = ITEM_TOKENS
@@ -105,8 +105,8 @@ class Table(Generic[Key]):
 
 
 class EncoderTables:
-    """The four tables of an encoder. The key of a value is its attribute event, so that none has to
-    be made for a lookup."""
+    """The four tables of an encoder. An attribute value is looked up by its event, so that no key
+    has to be made for a lookup."""
 
     __slots__ = ("all", "names", "namespaces", "texts", "values")
 

@@ -2,8 +2,8 @@
 
 There are two algorithms. Canonical XML 2.0 with sequential prefixes is XAS's own form: nothing that
 XAS does not keep has any influence on it, and types in xsi:type are protected. Exclusive
-canonicalization is what other implementations have; it depends on prefixes, so it survives other
-formats as long as a namespace has one prefix where it is used.
+canonicalization is what other implementations have; it depends on prefixes, so a signature survives
+conversion to another format only if each namespace has a single prefix where it is used.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Canonicalization(NamedTuple):
             )
         except etree.LxmlError as error:  # such as a namespace that is not an absolute URI
             raise MalformedSecurity(
-                "this has no exclusive canonical form", reason=str(error)
+                "these events have no exclusive canonical form", reason=str(error)
             ) from None
 
     def write(self, name: Name, writer: Writer) -> None:

@@ -47,8 +47,8 @@ from lasthop_xml.xmlsecurity.vocabulary import (
 
 XEBU: Final = "application/x-ebu+data"
 MOST_ENCRYPTED: Final = 64
-"""The most encrypted elements of a message: each may cost an operation with a private key, about 1
-ms."""
+"""The largest number of encrypted elements of a message: each may cost an operation with a private
+key, about 1 ms."""
 _NONCE: Final = 12
 _KEY: Final = 32
 _AROUND: Final = Name("", "around")

@@ -39,7 +39,7 @@ from lasthop_xml.xmlsecurity.vocabulary import (
 SHORTEST_SECRET: Final = 16
 """The fewest bytes of a signing secret; shorter ones can be found by trying."""
 SHORTEST_RSA: Final = 2048
-"""The fewest bits of an RSA key, as all current recommendations have it."""
+"""The fewest bits of an RSA key, as all current recommendations ask for."""
 
 
 class SigningKey(Protocol):

@@ -271,7 +271,7 @@ def guarded(guard: Formula, start: Start) -> bool:
         case AttributeTest():
             return has_attribute(guard, start.attributes)
         case _:
-            raise AssertionError("a guard is decided at the start tag")
+            raise AssertionError("a guard must be decided by the start tag alone")
 
 
 def has_attribute(wanted: AttributeTest, attributes: dict[Name, str]) -> bool:
@@ -300,4 +300,4 @@ def is_true(formula: Formula, true: set[Condition], attributes: dict[Name, str])
         case AttributeTest():
             return has_attribute(formula, attributes)
         case _:
-            raise AssertionError("this should have become a condition")
+            raise AssertionError("a condition should have replaced this formula")

@@ -59,10 +59,8 @@ def _bound(comparison: Comparison) -> float:
 
 
 class ComparisonIndex(Generic[T]):
-    """An index of comparisons that finds all those a value passes, in time that depends on their
-    number.
-
-    That holds for = < <= > >=, which routers mostly have; != contains and starts-with are tried one
+    """An index that finds all comparisons that a value passes. The time depends only on how many
+    these are for = < <= > >=, which routers mostly have; != contains and starts-with are tried one
     by one.
     """
 

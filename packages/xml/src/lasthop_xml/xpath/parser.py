@@ -45,12 +45,14 @@ from lasthop_xml.xpath.pattern import (
 )
 
 MAX_LENGTH: Final = 4096
-"""The most characters of an expression: people write expressions, and all of them are kept."""
+"""The largest number of characters of an expression: people write expressions, and all of them are
+kept."""
 MAX_STEPS: Final = 64
-"""The most steps and predicates of an expression, which limits what one subscription costs a
-document."""
+"""The largest number of steps and predicates of an expression, which limits what one subscription
+costs a document."""
 MAX_NESTING: Final = 16
-"""The most predicates and parentheses inside one another; each takes some Python frames."""
+"""The largest number of predicates and parentheses inside one another; each takes some Python
+frames."""
 
 _ANY: Final = NameTest(None, None)
 _COMPARISONS: Final = frozenset({"=", "!=", "<", "<=", ">", ">="})
@@ -111,7 +113,7 @@ class _XPathParser(Cursor):
         while self._accept("|"):
             patterns.append(self._outer_path())
         if self._next.kind != "end":
-            raise self._unexpected("/, | or the end")
+            raise self._unexpected("a / or a |, or the end of the expression")
         return tuple(patterns)
 
     def _count(self) -> None:
@@ -218,7 +220,7 @@ class _XPathParser(Cursor):
         if name in {"child", "attribute"}:
             return False
         if name in _AXES:
-            raise self._unsupported(f"the axis {name}")
+            raise self._unsupported(f"a step along the axis {name}")
         raise MalformedXPath("XPath has no such axis", column=self._next.column, found=name[:80])
 
     def _name_test(self, *, attribute: bool = False) -> NameTest:

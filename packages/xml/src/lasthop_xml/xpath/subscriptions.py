@@ -14,8 +14,8 @@ from lasthop_xml.xpath.parser import parse
 from lasthop_xml.xpath.pattern import Condition, PathPattern
 
 MOST: Final = 1_000_000
-"""The most subscriptions of a table. One takes about 2 kB, so a large process can hold this
-many."""
+"""The largest number of subscriptions of a table. One takes about 2 kB, so a large process can hold
+this many."""
 
 MOVED: Final = 2
 """Subscriptions that move into a new automaton with each change. One would only keep pace with

@@ -95,7 +95,8 @@ def _days(year: int, month: int, day: int) -> int:
 
 
 def compare_instants(one: Instant, other: Instant) -> int | None:
-    """Return a negative, zero or positive number by which time is first; None if neither is."""
+    """Return -1 if `one` is earlier than `other`, 1 if it is later, 0 if they are equal; None if
+    XML Schema does not order them."""
     if one.zoned == other.zoned:
         return (one.seconds > other.seconds) - (one.seconds < other.seconds)
     difference = one.seconds - other.seconds

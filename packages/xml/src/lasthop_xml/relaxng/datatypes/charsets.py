@@ -153,7 +153,8 @@ class ExpressionReader:
         )
 
     def atom(self) -> list[Test]:
-        """Read a character, an escape or a class outside of brackets, and return its tests."""
+        """Read a character, an escape or a class outside of brackets, and return a list with the
+        test for that character."""
         char = self.next()
         if char == "\\":
             return [self._escape()]

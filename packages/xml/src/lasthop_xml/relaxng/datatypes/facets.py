@@ -13,8 +13,8 @@ from lasthop_xml.relaxng.datatypes.xsd import XsdType
 from lasthop_xml.xas.errors import InvalidValue
 
 Facet: TypeAlias = Callable[[str, Any], bool]
-"""A test whether a text, with its white space normalized, and its value are in the restricted
-set."""
+"""A test of a text, given with normalized white space, and of its value: whether a parameter of the
+datatype allows them."""
 
 _SIZES: Final[dict[str, Callable[[int, int], bool]]] = {
     "length": lambda size, bound: size == bound,
@@ -47,8 +47,8 @@ class Restricted(Datatype):
 
 
 def facet(type_: Datatype, name: str, text: str) -> Facet:
-    """Return the test for one parameter; raise InvalidValue if the type does not have it, or not
-    with this value."""
+    """Return the test for one parameter; raise InvalidValue if the type has no such parameter, or
+    if the parameter cannot have this value."""
     if isinstance(type_, XsdType):
         if name == "pattern":
             expression = Expression(text)

@@ -13,7 +13,8 @@ from lasthop_xml.relaxng.datatypes.charsets import CharSet, ExpressionReader, an
 from lasthop_xml.xas.errors import InvalidValue
 
 MOST_STATES: Final = 20_000
-"""The most states of one expression; a repetition counts as often as it asks for."""
+"""The largest number of states of one expression; a part that is repeated five times has five times
+as many states."""
 MOST_NESTED: Final = 50
 
 _QUANTITY = re.compile(r"\{(?P<least>[0-9]{1,9})(?P<comma>,(?P<most>[0-9]{1,9})?)?\}")

@@ -33,8 +33,8 @@ _FLOAT: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[Ee][+-]?[0
 _BASE64: Final = re.compile(r"(?:[A-Za-z0-9+/] ?){0,}(?:= ?){0,2}")
 _SPECIAL: Final = {"INF": float("inf"), "-INF": float("-inf"), "NaN": float("nan")}
 _LONGEST_NUMBER: Final = 4096
-"""The most characters of a number: a text is at most as long as a message, but reading digits takes
-quadratic time."""
+"""The largest number of characters of a number: a text is at most as long as a message, but reading
+digits takes quadratic time."""
 
 
 class XsdType(Datatype):

@@ -25,7 +25,8 @@ _WEIGHTS: Final = (22000, 30000, 40000)
 _SOME: Final = (0, 1, 2, *(3,) * 22)
 _NEXT: Final = (*range(1, 25), 24)
 MAX_CONTEXTS: Final = 2**15
-"""The most predictions that are kept, about 3 MB of them; above it, all are forgotten."""
+"""The largest number of predictions that are kept, about 3 MB of them; above it, all are
+forgotten."""
 
 
 def _squash(strength: int) -> int:
@@ -57,7 +58,8 @@ class Letters:
 
     def __init__(self) -> None:
         self.contexts: dict[int, int] = {}
-        """By the bytes before and the bits so far: a probability, and how often it was seen."""
+        """Probabilities and how often each was used, by the bytes before the present byte and the
+        bits of it that are known."""
         self.weights: dict[int, tuple[int, int, int]] = {}
         """The weights of the three predictions, by how often the longer contexts were seen."""
 

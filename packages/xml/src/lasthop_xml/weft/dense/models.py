@@ -26,7 +26,8 @@ EVEN: Final = 32768
 
 
 def learn(model: Bit, choice: int) -> None:
-    """Move a probability towards the choice, the less the more choices it has seen."""
+    """Move a probability towards the choice that was made; the more choices it has seen, the less
+    it moves."""
     probability, seen = model
     if choice:
         probability += (65536 - probability) * _RATES[seen] >> 16
@@ -78,7 +79,7 @@ class Counts:
 
     def __init__(self) -> None:
         self.places: dict[int, int] = {}
-        """The index of each number in `weights`, in order."""
+        """The index in `weights` of each number, in the order of the indexes."""
         self.weights: list[int] = []
         self.total = 0
 
@@ -110,12 +111,14 @@ class Counts:
         return numbers[coder.one_of(weights, total, numbers.index(number) if coder.encoding else 0)]
 
     def confidence(self) -> int:
-        """Return a number below 16 for how many numbers there are and how often any was chosen."""
+        """Return a number below 16 that depends on how many numbers are counted and how often they
+        were chosen: the key of a model."""
         return min(len(self.weights), 3) << 2 | min(self.total // 6, 3)
 
 
 class ColumnModel:
-    """What level max knows about a column, besides the column's memory."""
+    """The probabilities with which level max codes the values of one column; they learn from every
+    value. The values themselves are in the `Column`."""
 
     __slots__ = (
         "after",
@@ -134,13 +137,14 @@ class ColumnModel:
         self.steps: Bits = {}
         self.digits: Bits = {}
         self.after = Counts()
-        """How often each run followed where another was guessed."""
+        """How often each run came where a different run had been guessed."""
         self.all = Counts()
         """How often each entry of the column occurred."""
         self.by_key: dict[int, Counts] = {}
-        """How often each entry occurred, by the current entry of the column's parent."""
+        """How often each entry of the column occurred, by the current entry of the parent
+        column."""
         self.words = Counts()
         self.by_word: dict[int, Counts] = {}
-        """How often each word occurred, by the word before it."""
+        """How often each word of a text occurred, by the word before it."""
         self.by_place: dict[int, Counts] = {}
-        """How often each word occurred, by the number of words before it."""
+        """How often each word of a text occurred, by the number of words before it."""

@@ -1,7 +1,7 @@
 """The walk through one document, choice by choice.
 
-The same code walks when encoding and when decoding. A method that codes something takes it when
-encoding, and anything when decoding, and returns it.
+The same code walks when encoding and when decoding. A method that codes a value returns that value;
+its argument is the value when encoding, and is ignored when decoding.
 """
 
 from __future__ import annotations
@@ -53,13 +53,14 @@ from lasthop_xml.xas.names import check_text, is_ncname
 from lasthop_xml.xas.types.table import PRIMITIVES, lexical
 
 STEPS_PER_BYTE: Final = 512
-"""The most values per byte of a message, so that a short message is little work."""
+"""The largest number of values per byte of a message, so that a short message is little work."""
 MOST_LETTERS: Final = 2048
-"""The most bytes of a message that are coded bit by bit, at about 30 µs each; more are only
-compressed. The first message of a connection has some hundreds."""
+"""The largest number of bytes of a message that are coded bit by bit, at about 30 µs each; more are
+only compressed. The first message of a connection has some hundreds."""
 
 OMITTED: Final = 64
-"""Zeros at the end of a message are not sent; a compressed text ends in fewer than this many."""
+"""The number of bytes by which a message may be shorter than its compressed texts, since zeros at
+the end of a message are not sent; a compressed text ends in fewer zeros than this."""
 
 # Keys of the choices that columns make; a choice that depends on a confidence has 16 keys.
 _GUESSED, _GUESSED_BEFORE, _FOLLOWED, _KNOWN_RUN = 1, 2, 3, 4

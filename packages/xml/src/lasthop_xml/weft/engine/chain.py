@@ -43,8 +43,8 @@ class Chain:
         return b"".join((head, _OCTETS[check >> 8 & 0xFF], _OCTETS[check & 0xFF], body))
 
     def opened(self, message: bytes, size: int) -> bytes | None:
-        """Return the body after a head of that size and its check; None if the message cannot be
-        the next.
+        """Return the body of a message, which comes after a head of `size` bytes and the check;
+        None if the check shows that this is not the next message.
 
         Raises IndexError if the message ends before its check does.
         """

@@ -11,7 +11,8 @@ from lasthop_xml.xas.types.numbers import Integer
 from lasthop_xml.xas.types.table import PRIMITIVES
 
 FIRST_CREDIT: Final = 16
-"""New values that a column may keep before any of them has come back: ids and times never do."""
+"""The number of new values that a column may keep before any of them occurs again; ids and times
+never occur again."""
 
 
 class Nothing:

@@ -9,9 +9,10 @@ Otherwise its lower bits are not all 0:
     fraction    sign << 5 | scale << 1 | 1, digits; 61: a text; 63: eight bytes
     bytes       length << 1 | 1, themselves
 
-A word is its number << 1, or its length << 3 | 1 and itself, or a count of hexadecimal digits
-<< 3 | 3 and the digits, or a count of such groups joined by hyphens << 3 | 5. On the wire a code is
-written one higher, since 0 stands for something else there.
+A word is its number << 1, or its length << 3 | 1 and itself, or a count of hexadecimal digits << 3
+| 3 and the digits, or a count of such groups joined by hyphens << 3 | 5. On the wire a code is
+written one higher, since 0 means there that a run comes first, or that the value was guessed
+(`writing`).
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ from lasthop_xml.xas.names import check_text, is_ncname
 from lasthop_xml.xas.types.table import PRIMITIVES, lexical
 
 MAX_WORDS: Final = 512
-"""The most words of a column; later ones are written in full."""
+"""The largest number of words that a column remembers; further new words are written in full."""
 MOST_WORDS: Final = 31
-"""The most words of a text that is written word by word."""
+"""The largest number of words of a text that is written word by word."""
 LONGEST_SPLIT: Final = 256
-"""The most characters of a text that is written word by word."""
+"""The largest number of characters of a text that is written word by word."""
 
 _FRACTION_TEXT: Final = 61
 _FRACTION_BYTES: Final = 63
@@ -52,8 +53,8 @@ def is_digits(word: str) -> bool:
 
 
 def seconds_of(value: datetime) -> int:
-    """Return the whole seconds since 1970 of an instant in UTC; cheaper than a difference of
-    two."""
+    """Return the whole seconds since 1970 of an instant in UTC; this is faster than a subtraction
+    of two instants."""
     minutes = (value.toordinal() - _EPOCH_DAY) * 1440 + value.hour * 60 + value.minute
     return minutes * 60 + value.second
 
@@ -187,7 +188,8 @@ def fraction_digits(size: float, scale: int) -> int:
 
 
 def read_value(column: Column, source: ByteSource, code: int) -> Any:
-    """Return the value with this code; `source.size` is then its size."""
+    """Read the rest of a value from `source`, after its `code`, and return the value; its size is
+    put into `source.size`."""
     shape = column.shape
     source.size = 8
     if shape == NUMBER:

@@ -20,16 +20,18 @@ from lasthop_xml.xas.errors import MalformedEvents
 from lasthop_xml.xas.names import XML_NS, XSD_NS, XSI_NS, Name
 
 MAX_SIZE: Final = 4 * 2**20
-"""The most bytes of a memory, by a rough count; above it, both ends start again."""
+"""The largest number of bytes of a memory, by a rough count; above it, both ends start again."""
 MAX_TABLE: Final = 4096
-"""The most runs, names, namespaces, types or columns, each; above it, both ends start again."""
+"""The largest number of runs, names, namespaces, types or columns, each; above it, both ends start
+again."""
 MAX_ENTRIES: Final = 1024
-"""The most entries of a column, which then starts again. A value that did not come back among so
-many is no loss."""
+"""The largest number of entries of a column, which then starts again. A value that did not come
+back among so many is no loss."""
 LONGEST_KEPT: Final = 256
-"""The most characters of a value that is kept; longer ones seldom repeat."""
+"""The largest number of characters of a value that is kept; longer ones seldom repeat."""
 LONGEST_SELECTOR: Final = 32
-"""The most characters of a name that has a column of its own for the values that follow it."""
+"""The largest number of characters of a name that has a column of its own for the values that
+follow it."""
 KNOWN_SPACES: Final = ("", XML_NS, XSD_NS, XSI_NS)
 """Namespaces that have a number from the start."""
 
@@ -64,7 +66,7 @@ class Memory:
         """The rough size in bytes. Above MAX_SIZE both ends start again before the next message."""
         self.message = 0
         self.longest = 1
-        """The most events that one step can stand for."""
+        """The largest number of events that one step can stand for."""
         self.runs: dict[Run, int] = {}
         self.run_list: list[Run] = []
         self.names: dict[Name, int] = {}

@@ -75,7 +75,7 @@ class BodyReader:
                 index = entry.index
                 if index == 0:
                     raise WeftFormatError(
-                        "a value is to be guessed where there is no guess", offset=pos
+                        "a message asks for a guess where none is known", offset=pos
                     )
                 column.current = index
                 runs.append(link.run)
@@ -105,7 +105,7 @@ class BodyReader:
                     index = entry.index
                     if index == 0:
                         raise WeftFormatError(
-                            "a value is to be guessed where there is no guess", offset=pos
+                            "a message asks for a guess where none is known", offset=pos
                         )
                     column.current = index
                     runs.append(link.run)

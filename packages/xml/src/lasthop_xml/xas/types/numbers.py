@@ -10,8 +10,8 @@ from decimal import Decimal
 from lasthop_xml.xas.types.primitive import BLANKS, Primitive
 
 MAX_DIGITS = 1000
-"""The most digits of an integer or a decimal: conversion takes quadratic time, and no real number
-is this long."""
+"""The largest number of digits of an integer or a decimal: conversion takes quadratic time, and no
+real number is this long."""
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
@@ -99,7 +99,7 @@ class DecimalNumber(Primitive):
             raise self.refuse(value)
         _, digits, exponent = value.as_tuple()
         if not isinstance(exponent, int) or len(digits) + abs(exponent) > MAX_DIGITS:
-            raise self.refuse("a number with too many digits")
+            raise self.refuse("a number has too many digits")
         # XML Schema has no negative zero in xsd:decimal.
         return f"{value if value else abs(value):f}"
 

@@ -27,8 +27,8 @@ class Primitive(ABC):
 
     @abstractmethod
     def parse(self, text: str) -> Any:
-        """Return the value of a text in any lexical form of the type; raise InvalidValue if it has
-        none."""
+        """Return the value of a text in any lexical form of the type; raise InvalidValue if the
+        text is not one."""
 
     @abstractmethod
     def format(self, value: Any) -> str:

@@ -1,7 +1,7 @@
 """The primitive types for dates, times and durations.
 
-Values are Python's own, with their limits: years 1 to 9999 and microseconds. What lies beyond is
-valid XML Schema and passes as plain content.
+Values are Python's own, with their limits: years 1 to 9999 and microseconds. A text beyond these
+limits is valid in XML Schema and stays plain content.
 """
 
 from __future__ import annotations

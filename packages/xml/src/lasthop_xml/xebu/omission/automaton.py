@@ -1,8 +1,8 @@
 """The automaton of a schema: its states, and the event that each of them foresees.
 
 There is a state for every set of things that can come next inside an element; elements call one
-another, so that recursion needs no further states but a stack. What a state foresees only has to be
-the same at both ends: a wrong guess costs a byte, never the document.
+another, so that recursion needs no further states but a stack. A state must foresee the same event
+at both ends. A wrong guess costs a byte, and the document still arrives unchanged.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from lasthop_xml.xebu.omission.positions import (
 from lasthop_xml.xebu.omission.states import END, LOST, Child, ForeseenEnd, Forward, State
 
 MOST_STATES: Final = 50_000
-"""The most states of a schema; elements beyond that are sent without omissions."""
+"""The largest number of states of a schema; elements beyond that are sent without omissions."""
 
 MOST_FORESEEN: Final = 256
-"""The most foreseen events in a row, before one has to be sent or the element in which they began
-ends. Messages have a dozen; a schema whose only document is a million events long would have them
-all."""
+"""The largest number of foreseen events in a row; after them an event has to be sent, unless the
+element in which the row began ends. Messages have a dozen; without this limit a few bytes could
+stand for a million events."""
 
 
 class Automaton:

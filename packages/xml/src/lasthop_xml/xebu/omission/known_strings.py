@@ -17,7 +17,8 @@ from lasthop_xml.xebu.tokens import KnownStrings
 Item = TypeVar("Item")
 
 MOST_KNOWN: Final = TOKENS * 3 // 4
-"""The most known strings in each table; the other tokens are for the strings of a session."""
+"""The largest number of known strings in each table; the other tokens are for the strings of a
+session."""
 
 
 def known_strings(schema: Schema) -> KnownStrings:

@@ -42,7 +42,7 @@ Sent: TypeAlias = Event | Foreseen
 
 
 class Coming(NamedTuple):
-    """The part of an event that decides its place among foreseen events, which is not its value."""
+    """An event without its value: the part that decides how many foreseen events come before it."""
 
     kind: Kind
     name: Name | None = None
@@ -58,7 +58,7 @@ _PLACED: Final = frozenset(
 
 
 def expects(state: State, coming: Coming) -> bool:
-    """Return whether a state allows an event that is not just the one it foresees."""
+    """Return whether a state allows an event that is different from the event that it foresees."""
     kind, name = coming.kind, coming.name
     foreseen = state.foreseen
     if kind is ELEMENT_START and name is not None:

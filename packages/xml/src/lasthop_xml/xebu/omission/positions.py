@@ -28,8 +28,8 @@ from lasthop_xml.relaxng.patterns import (
 )
 
 MOST_POSITIONS = 1000
-"""The most positions of one element. Above that nothing of its content is foreseen; patterns that
-use one another can be short and still have millions."""
+"""The largest number of positions of one element. Above that nothing of its content is foreseen;
+patterns that use one another can be short and still have millions."""
 
 
 class TooManyPositions(Exception):
@@ -128,7 +128,7 @@ class Positions:
 
 
 class KnownAttribute(NamedTuple):
-    """An attribute that an element can have, and whether it must."""
+    """An attribute that an element can have, and whether the element must have it."""
 
     pattern: Attribute
     required: bool

@@ -24,7 +24,7 @@ from lasthop_xml.xebu.omission.automaton import Automaton
 from lasthop_xml.xebu.omission.states import LOST, ForeseenEnd, State
 
 MOST_DRAWN = 2000
-"""The most states of a table; nobody would read more."""
+"""The largest number of states of a table; nobody would read more."""
 
 END_OF_MESSAGE = "EOF"
 
