@@ -34,7 +34,7 @@ def test_a_folder_gets_the_module_at_its_place(lasthop: Lasthop, tmp_path: Path)
     [
         (
             b"type a {\n  strin b\n}",
-            "{file}:2:3: this type is neither primitive nor defined in the description (type='strin')",
+            "{file}:2:3: this type is neither primitive nor defined in this file (type='strin')",
         ),
         (b"type a { string \xff }", "{file} is not UTF-8 (offset 16)"),
     ],

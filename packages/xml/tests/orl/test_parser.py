@@ -106,7 +106,7 @@ def test_words_of_the_language_can_be_names() -> None:
             "type a { strin b }",
             1,
             10,
-            "this type is neither primitive nor defined in the description",
+            "this type is neither primitive nor defined in this file",
             {"type": "strin"},
         ),
         ("type q:a { }", 1, 6, "no namespace is declared for this prefix", {"prefix": "q"}),

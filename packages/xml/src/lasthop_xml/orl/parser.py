@@ -67,7 +67,7 @@ class _OrlParser:
         for component, place in places.items():
             if component.type not in structures and component.type not in PRIMITIVES:
                 raise place.refuse(
-                    "this type is neither primitive nor defined in the description",
+                    "this type is neither primitive nor defined in this file",
                     type=place.value,
                 )
         _check_finite(structures)
