@@ -139,7 +139,7 @@ def test_a_snapshot_belongs_to_an_end_and_a_profile() -> None:
     profile = train(sample(2))
     encoder, decoder = ends(ENGINES[0], profile=profile)
     passed(encoder, decoder, document(content("x")))
-    with pytest.raises(WeftStateError, match="other end"):
+    with pytest.raises(WeftStateError, match="needs the snapshot of an encoder"):
         restore_decoder(save_encoder(encoder), profile=profile)
     with pytest.raises(WeftStateError, match="another profile"):
         restore_encoder(save_encoder(encoder))

@@ -234,7 +234,7 @@ class Derivatives:
 
     def only_text(self, pattern: Pattern, text: str, scope: Namespaces) -> Pattern:
         """Return the pattern that is left after the text of an element without child elements; a
-        text of white space may also count as no text."""
+        text of white space may also be treated as no text."""
         left = self.text(pattern, text, scope)
         return self._patterns.choice((pattern, left)) if is_blank(text) else left
 

@@ -10,7 +10,7 @@ from lasthop_xml.xas.names import Name
 
 # The kind of an item is in the lower three bits of its byte.
 END: Final = 0
-"""Ends of elements; the item's number is how many, less one."""
+"""Ends of elements; the item's number is one less than the number of ends."""
 START: Final = 1
 PREFIX: Final = 2
 TYPE: Final = 3

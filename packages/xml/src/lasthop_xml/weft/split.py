@@ -89,7 +89,7 @@ class Splitter:
         else:
             raise MalformedEvents("the events have no document end")
         if stack or next(source, None) is not None:
-            raise MalformedEvents("a document ends inside an element, or events follow it")
+            raise MalformedEvents("a document ends inside an element, or events follow its end")
         if count > self._limits.events:
             raise WeftLimitError("a message has too many events", most=self._limits.events)
         return RunSequence(runs, values)

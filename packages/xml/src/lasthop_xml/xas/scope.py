@@ -44,8 +44,8 @@ class Scope:
         return Scope(prefixes)
 
     def prefix_for(self, ns: str, *, default: bool = True) -> str | None:
-        """Return the prefix that was declared last for `ns`, or None; the empty prefix counts only
-        if `default` is true."""
+        """Return the prefix that was declared last for `ns`, or None; the empty prefix is returned
+        only if `default` is true."""
         if self._by_ns is None:
             self._by_ns = {}
             for prefix, bound in self.prefixes.items():

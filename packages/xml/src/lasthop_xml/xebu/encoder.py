@@ -227,7 +227,7 @@ class Encoder:
         else:
             raise MalformedEvents("the events have no document end")
         if stack or next(source, None) is not None:
-            raise MalformedEvents("a document ends inside an element, or events follow it")
+            raise MalformedEvents("a document ends inside an element, or events follow its end")
         for at, values in runs:
             # Typed values in a row share one length instead of a byte each (thesis, section 5.4.2).
             out[at - 2] = _SEVERAL

@@ -40,7 +40,8 @@ class Policy(ABC):
 
     @abstractmethod
     def restore(self, state: Sequence[Sequence[int]]) -> None:
-        """Continue from a value that `state` returned; raise ValueError if it is not one."""
+        """Continue from a value that `state` returned; raise ValueError if `state` cannot have
+        returned it."""
 
 
 class Lru(Policy):

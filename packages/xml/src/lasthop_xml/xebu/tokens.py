@@ -39,7 +39,7 @@ class KnownStrings(NamedTuple):
     """Strings that both ends know before the first message, called pre-tokens in the thesis; a
     string's index is its token.
 
-    Names and values bring their namespaces along only if those are listed as well.
+    The namespace of a known name or value has a token only if it is listed in `namespaces` as well.
     """
 
     namespaces: tuple[str, ...] = ()

@@ -127,7 +127,7 @@ def _read_integer(data: bytes, pos: int) -> tuple[int, int]:
 def _write_decimal(value: Decimal) -> bytes:
     sign, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
-        raise ValueError("not a finite number")
+        raise ValueError("this is not a finite number")
     if exponent > 0:
         digits, exponent = (*digits, *(0,) * exponent), 0
     unscaled = int("".join(map(str, digits)))

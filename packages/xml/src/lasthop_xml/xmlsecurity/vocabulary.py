@@ -35,8 +35,8 @@ URI: Final = Name("", "URI")
 TYPE: Final = Name("", "Type")
 MIME_TYPE: Final = Name("", "MimeType")
 IDENTIFIERS: Final = (Name("", "Id"), Name(XML_NS, "id"))
-"""The attributes that a reference can name. Others are refused, since a document could choose its
-own."""
+"""The attributes that a reference can name. Other attributes are refused: otherwise a document
+could choose which attributes identify its elements."""
 
 
 def ds(local: str) -> Name:

@@ -25,7 +25,8 @@ NOTHING: Final = Nothing()
 
 
 class Place:
-    """The open elements: the innermost one, and the place around it."""
+    """The open elements at one point of a document: the innermost element, and the `Place` outside
+    of it."""
 
     __slots__ = ("depth", "inner", "name", "number", "outer")
 

@@ -67,7 +67,7 @@ def omitted(
     else:
         raise MalformedEvents("the events have no document end")
     if encoding.depth or next(source, None) is not None:
-        raise MalformedEvents("a document ends inside an element, or events follow it")
+        raise MalformedEvents("a document ends inside an element, or events follow its end")
     for item in encoding.finish():
         yield item, Manner.EVENT
 
@@ -87,7 +87,7 @@ def _coming(event: Event, manner: Manner) -> Coming:
 
 
 def restored(sent: Iterable[tuple[Sent, Manner]], automaton: Automaton) -> Iterator[Event]:
-    """Yield the events of the document of which `sent` was sent."""
+    """Yield the events of a document, given the part of it that was sent."""
     decoding = DecodingAutomaton(automaton)
     count: int | None = None
     yield DOCUMENT_START
