@@ -1294,6 +1294,22 @@ def as_written_today(rows: dict[str, Any], version: str) -> dict[str, Any]:
     return rows
 
 
+_REWORDED = {
+    "too late when it was to be used": "dropped by the device as too late",
+    "the numbering starts anew": "a new epoch began",
+}
+"""Reasons that are worded differently since a recording was made."""
+
+
+def in_todays_words(ended: dict[str, Any]) -> dict[str, Any]:
+    """What was recorded of deliveries, with the reasons as they are written today."""
+    text = json.dumps(ended)
+    for then, today in _REWORDED.items():
+        text = text.replace(then, today)
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
 def held(path: Path) -> dict[str, Any]:
     """All that an inbox tells a device which starts, as it is kept there."""
     inbox = SqliteInbox(path, power_safe=False)

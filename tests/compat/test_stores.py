@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.compat.adapter import fresh_files, held, restored
+from tests.compat.adapter import fresh_files, held, in_todays_words, restored
 from tests.compat.files import HERE, VERSIONS, as_json, kept, kept_json, known
 from tests.compat.playing import RECORDINGS, Recording, outcome, second_life, standing
 from tests.compat.record import record
@@ -83,7 +83,7 @@ def test_what_was_open_comes_to_its_recorded_end(recording: Recording, tmp_path:
     before = kept_json(recording.restored)
     assert known(as_json(standing(stage, scenario)), before) == before
     scenario.second(stage)
-    after = kept_json(recording.ended)
+    after = in_todays_words(kept_json(recording.ended))
     assert known(as_json(outcome(stage, scenario)), after) == after
     stage.crash()
 

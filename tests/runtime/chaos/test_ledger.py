@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from lasthop.runtime.chaos.account import Account, Entry, Said, read_account
-from lasthop.runtime.chaos.ledger import MOST_FINDINGS, Ledger, Verdict, read_texts
+from lasthop.runtime.chaos.account import Account, AccountLine, Said, read_account
+from lasthop.runtime.chaos.ledger import MOST_FINDINGS, ChaosVerdict, Ledger, read_texts
 
 BOTH = ["phone", "tablet"]
 
-Run = tuple[list[Entry], dict[str, list[str]]]
+Run = tuple[list[AccountLine], dict[str, list[str]]]
 
 
-def entry(number: int, said: Said, devices: list[str] | None = None, **more: str) -> Entry:
-    return Entry(number, said, f"shop-{number}", devices or BOTH, **more)
+def entry(number: int, said: Said, devices: list[str] | None = None, **more: str) -> AccountLine:
+    return AccountLine(number, said, f"shop-{number}", devices or BOTH, **more)
 
 
 def good_run() -> Run:
@@ -30,13 +30,13 @@ def good_run() -> Run:
     return account, {"phone": list(texts), "tablet": list(texts)}
 
 
-def judge(run: Run, in_time: dict[str, int] | None = None) -> Verdict:
+def judge(run: Run, in_time: dict[str, int] | None = None) -> ChaosVerdict:
     ledger = Ledger()
     ledger.add("shop", run[0])
     return ledger.judge(run[1], in_time)
 
 
-def counts(verdict: Verdict) -> dict[str, int]:
+def counts(verdict: ChaosVerdict) -> dict[str, int]:
     """The broken promises, those that there are."""
     names = ("lost", "duplicated", "misordered", "untrue", "stuck")
     return {name: getattr(verdict, name) for name in names if getattr(verdict, name)}
@@ -122,7 +122,7 @@ def test_a_device_that_had_nothing_in_time_was_stuck_with_everything() -> None:
 def test_order_holds_for_each_publisher_and_not_between_them() -> None:
     ledger = Ledger()
     ledger.add("shop", [entry(n, Said.ACCEPTED, ["phone"]) for n in range(2)])
-    ledger.add("press", [Entry(n, Said.ACCEPTED, f"press-{n}", ["phone"]) for n in range(2)])
+    ledger.add("press", [AccountLine(n, Said.ACCEPTED, f"press-{n}", ["phone"]) for n in range(2)])
     assert ledger.judge({"phone": ["press-0", "press-1", "shop-0", "shop-1"]}).good
 
 

@@ -8,22 +8,22 @@ from pathlib import Path
 import pytest
 
 from lasthop.runtime.chaos import publisher as module
-from lasthop.runtime.chaos.account import Entry, Said, read_account
+from lasthop.runtime.chaos.account import AccountLine, Said, read_account
 from lasthop.runtime.chaos.publisher import (
     ASKED_AGAIN,
     REMEMBERED,
-    Answer,
     ChaosPublisher,
     Outcome,
+    PublishAnswer,
     pap_answer,
     rest_answer,
 )
 
-ACCEPTED = Answer(Outcome.ACCEPTED, id="7")
-REPEATED = Answer(Outcome.REPEATED, id="7")
-REFUSED = Answer(Outcome.REFUSED, why="no room; nothing was done")
-DENIED = Answer(Outcome.DENIED, why="404")
-OPEN = Answer(Outcome.OPEN, why="reset")
+ACCEPTED = PublishAnswer(Outcome.ACCEPTED, id="7")
+REPEATED = PublishAnswer(Outcome.REPEATED, id="7")
+REFUSED = PublishAnswer(Outcome.REFUSED, why="no room; nothing was done")
+DENIED = PublishAnswer(Outcome.DENIED, why="404")
+OPEN = PublishAnswer(Outcome.OPEN, why="reset")
 
 
 @pytest.fixture(autouse=True)
@@ -35,14 +35,14 @@ def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 class ScriptedDoor:
     """Gives the answers of a script, and then dies as a killed process does."""
 
-    def __init__(self, script: Sequence[Answer]) -> None:
+    def __init__(self, script: Sequence[PublishAnswer]) -> None:
         self._script = list(script)
         self.asked: list[str] = []
 
     def targets(self, number: int) -> list[str]:
         return ["phone"]
 
-    def ask(self, text: str, devices: list[str]) -> Answer:
+    def ask(self, text: str, devices: list[str]) -> PublishAnswer:
         if not self._script:
             raise KeyboardInterrupt
         self.asked.append(text)
@@ -50,7 +50,7 @@ class ScriptedDoor:
 
 
 def publish(
-    path: Path, script: Sequence[Answer], enough: Callable[[], bool] | None = None
+    path: Path, script: Sequence[PublishAnswer], enough: Callable[[], bool] | None = None
 ) -> list[str]:
     """What is asked until the script is over, or it is enough."""
     door = ScriptedDoor(script)
@@ -121,11 +121,11 @@ def test_the_last_outcome_is_known_before_a_publisher_ends(path: Path) -> None:
         (REFUSED, 0),
         (ACCEPTED, 1),
         (DENIED, 1),
-        (Answer(Outcome.REPEATED, id="8"), 1),
+        (PublishAnswer(Outcome.REPEATED, id="8"), 1),
     ],
 )
 def test_an_accepted_message_is_asked_for_again_and_has_to_be_known(
-    path: Path, answer: Answer, lies: int
+    path: Path, answer: PublishAnswer, lies: int
 ) -> None:
     assert REMEMBERED % ASKED_AGAIN == 0
     asked = publish(path, [*[ACCEPTED] * (REMEMBERED + 1), answer])
@@ -168,4 +168,4 @@ def test_codes_of_pap_mean_what_the_pages_say(code: int, outcome: Outcome) -> No
 def test_an_entry_says_who_gets_the_message(path: Path) -> None:
     publish(path, [ACCEPTED])
     first = next(read_account(path))
-    assert first == Entry(0, Said.SENT, "shop-0", ["phone"])
+    assert first == AccountLine(0, Said.SENT, "shop-0", ["phone"])

@@ -29,7 +29,7 @@ async def test_a_full_disk_takes_nothing_until_it_is_emptied(tmp_path: Path) -> 
         assert (disk.directory / "before").read_bytes() == b"x" * MIB
         assert os.listdir(tmp_path) == [], "nobody else sees it"
     finally:
-        await disk.unmount()
+        await disk.detach()
 
 
 async def test_a_place_that_cannot_be_mounted_is_said_in_one_line(tmp_path: Path) -> None:

@@ -26,8 +26,8 @@ class Said(StrEnum):
     """The gateway contradicts what it has answered before."""
 
 
-class Entry(msgspec.Struct, omit_defaults=True):
-    """One line."""
+class AccountLine(msgspec.Struct, omit_defaults=True):
+    """One line of an account: what was published, and what was answered."""
 
     number: int
     said: Said
@@ -45,17 +45,17 @@ class Account:
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
-    def write(self, entry: Entry) -> None:
-        """Append one line."""
+    def write(self, entry: AccountLine) -> None:
+        """Append one line to the account's file."""
         os.write(self._file, msgspec.json.encode(entry) + b"\n")
 
     def close(self) -> None:
         os.close(self._file)
 
 
-def read_account(path: Path) -> Iterator[Entry]:
+def read_account(path: Path) -> Iterator[AccountLine]:
     """Yield every whole line of an account; none if there is no file yet."""
-    decoder = msgspec.json.Decoder(Entry)
+    decoder = msgspec.json.Decoder(AccountLine)
     for line in whole_lines(path):
         yield decoder.decode(line)
 

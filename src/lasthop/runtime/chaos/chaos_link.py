@@ -62,7 +62,7 @@ class ChaosLink(EmulatedLink):
         self._silent = True
 
     def calm(self) -> None:
-        """End every fault that lasts."""
+        """End every fault of this link that still lasts."""
         self.late, self._to_corrupt = 0.0, 0
         self.restore()
 

@@ -59,16 +59,16 @@ the gateway starts, nobody has anything to lose."""
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """One fault of a schedule."""
+class PlannedFault:
+    """One fault: its kind, its time and whom it strikes."""
 
     at: float
-    """Seconds after the beginning."""
+    """The time of the fault, in seconds after the run began."""
     kind: FaultKind
     target: str
     """The name of a process, or of the process whose link it is."""
     seconds: float
-    """How long it lasts."""
+    """The duration of the fault, in seconds."""
     coin: bool
     """A choice within the kind: the direction of a half-close, whether a black hole ends in a
     reset."""
@@ -76,7 +76,7 @@ class Fault:
 
 def draw(
     seed: int, seconds: float, parties: Sequence[str], kinds: Collection[FaultKind]
-) -> Iterator[Fault]:
+) -> Iterator[PlannedFault]:
     """Yield the faults of so many seconds, in order. Every kind comes once in each round."""
     random = Random(seed)
     at = random.uniform(*PAUSES)
@@ -91,5 +91,7 @@ def draw(
             to_gateway = random.random() < GATEWAY_SHARE and not kind.to_links
             if to_gateway or kind is FaultKind.DISK_FULL:
                 target = GATEWAY
-            yield Fault(at, kind, target, random.uniform(*LENGTHS[kind]), random.random() < 0.5)
+            yield PlannedFault(
+                at, kind, target, random.uniform(*LENGTHS[kind]), random.random() < 0.5
+            )
             at += random.uniform(*PAUSES)

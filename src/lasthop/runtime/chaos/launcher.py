@@ -3,7 +3,7 @@ small disk.
 
     python -m lasthop.runtime.chaos.launcher PARENT_PID KEEPER_PID PROGRAM...
 
-A keeper of 0 stands for the usual disk.
+A holder of 0 stands for the usual disk.
 """
 
 from __future__ import annotations

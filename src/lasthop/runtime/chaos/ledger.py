@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from lasthop.runtime.chaos.account import Entry, Said, whole_lines
+from lasthop.runtime.chaos.account import AccountLine, Said, whole_lines
 
 Devices: TypeAlias = Mapping[str, Sequence[str]]
 """The texts that every device got, in the order in which it got them."""
@@ -23,7 +23,7 @@ MOST_FINDINGS = 50
 
 
 @dataclass(slots=True)
-class Verdict:
+class ChaosVerdict:
     """What the ledger found. All counts but the findings are of deliveries: a message for three
     devices is three."""
 
@@ -51,12 +51,12 @@ class Ledger:
 
     def __init__(self) -> None:
         self._state: dict[str, Said] = {}
-        self._entry: dict[str, Entry] = {}
+        self._entry: dict[str, AccountLine] = {}
         self._place: dict[str, tuple[str, int]] = {}
-        self._denied: list[Entry] = []
+        self._denied: list[AccountLine] = []
 
-    def add(self, publisher: str, entries: Iterable[Entry]) -> None:
-        """Add a publisher's account."""
+    def add(self, publisher: str, entries: Iterable[AccountLine]) -> None:
+        """Add the account that one publisher has written."""
         for entry in entries:
             if entry.said is Said.DENIED:
                 self._denied.append(entry)
@@ -75,13 +75,13 @@ class Ledger:
             for device in self._entry[text].devices
         )
 
-    def judge(self, devices: Devices, in_time: Mapping[str, int] | None = None) -> Verdict:
+    def judge(self, devices: Devices, in_time: Mapping[str, int] | None = None) -> ChaosVerdict:
         """Compare the accounts with what devices got.
 
         `in_time` tells how many of a device's texts had come before the time was up; without it
         all of them had.
         """
-        verdict = Verdict()
+        verdict = ChaosVerdict()
         for device, texts in devices.items():
             self._judge_device(verdict, device, texts)
         self._judge_accounts(verdict, devices, in_time or {})
@@ -90,7 +90,7 @@ class Ledger:
             verdict.note(f"untrue: {entry.text}: {entry.why}")
         return verdict
 
-    def _judge_device(self, verdict: Verdict, device: str, texts: Sequence[str]) -> None:
+    def _judge_device(self, verdict: ChaosVerdict, device: str, texts: Sequence[str]) -> None:
         """Look for what came twice, in the wrong order, or should not have come."""
         seen: set[str] = set()
         last: defaultdict[str, int] = defaultdict(lambda: -1)
@@ -115,7 +115,7 @@ class Ledger:
             last[publisher] = max(last[publisher], number)
 
     def _judge_accounts(
-        self, verdict: Verdict, devices: Devices, in_time: Mapping[str, int]
+        self, verdict: ChaosVerdict, devices: Devices, in_time: Mapping[str, int]
     ) -> None:
         """Look for what should have come, and did not or too late."""
         got = {device: set(texts) for device, texts in devices.items()}
@@ -141,7 +141,7 @@ class Ledger:
                         verdict.note(f"stuck: {device} got {text} too late")
 
 
-class _Line(msgspec.Struct):
+class _LedgerLine(msgspec.Struct):
     """A line of a device's output. The Python device calls a text body, the other one text."""
 
     body: str | None = None
@@ -150,6 +150,6 @@ class _Line(msgspec.Struct):
 
 def read_texts(path: Path) -> list[str]:
     """Return the texts that a device has written down, in order."""
-    decoder = msgspec.json.Decoder(_Line)
+    decoder = msgspec.json.Decoder(_LedgerLine)
     lines = [decoder.decode(line) for line in whole_lines(path)]
     return [line.body if line.body is not None else line.text or "" for line in lines]

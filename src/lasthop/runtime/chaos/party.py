@@ -23,8 +23,8 @@ class Party:
 
     name: str
     command: Sequence[str]
-    keeper: int = 0
-    """The keeper of the disk that it lives on, or 0."""
+    holder: int = 0
+    """The holder of the disk that it lives on, or 0."""
     environment: Mapping[str, str] = field(default_factory=dict)
     complain: Callable[[str], None]
     """Called when the process has ended though nobody ended it."""
@@ -69,7 +69,7 @@ class Party:
 
     async def _start(self) -> ChildProcess:
         module = "lasthop.runtime.chaos.launcher"
-        entry = (sys.executable, "-m", module, str(os.getpid()), str(self.keeper))
+        entry = (sys.executable, "-m", module, str(os.getpid()), str(self.holder))
         return await ChildProcess.start_program(
             *entry, *self.command, name=self.name, hear=self._hear, environment=self.environment
         )

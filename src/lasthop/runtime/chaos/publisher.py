@@ -24,7 +24,7 @@ from typing import Protocol
 import msgspec
 
 from lasthop.message import DeliveryMethod
-from lasthop.runtime.chaos.account import Account, Entry, Said, read_account
+from lasthop.runtime.chaos.account import Account, AccountLine, Said, read_account
 from lasthop.runtime.chaos.gateway_http import open_connection
 from lasthop.runtime.cli.pap_client import Initiator
 from lasthop.runtime.failure import Failure
@@ -55,11 +55,11 @@ class PublisherPlan(msgspec.Struct, kw_only=True):
 
     name: str
     door: str
-    """`rest`, `topic` or `pap`."""
+    """The door to publish at: `rest`, `topic` or `pap`."""
     url: str
     """Where the gateway's HTTP port is."""
     account: str
-    """The file to write to."""
+    """The file that the account is written to."""
     enough: str
     """The file that ends the publisher: unlike a signal, one that is just starting sees it too."""
     devices: list[str]
@@ -68,11 +68,11 @@ class PublisherPlan(msgspec.Struct, kw_only=True):
 
 
 class Outcome(Enum):
-    """What an answer means."""
+    """What an answer says about the message that was published."""
 
     ACCEPTED = auto()
     REPEATED = auto()
-    """It was accepted before."""
+    """The message had already been accepted before this request."""
     REFUSED = auto()
     """Nothing was done for this request, and the next one may fare better."""
     DENIED = auto()
@@ -81,7 +81,7 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PublishAnswer:
     """What the gateway said of one request."""
 
     outcome: Outcome
@@ -90,13 +90,13 @@ class Answer:
 
 
 class PublisherDoor(Protocol):
-    """One way to publish."""
+    """A door of the gateway, as a publisher uses it."""
 
     def targets(self, number: int) -> list[str]:
         """Return the devices that get the message with this number."""
         ...
 
-    def ask(self, text: str, devices: list[str]) -> Answer:
+    def ask(self, text: str, devices: list[str]) -> PublishAnswer:
         """Send a message under a key made from its text."""
         ...
 
@@ -112,7 +112,7 @@ class RestDoor:
         devices = self._plan.devices
         return devices if self._plan.door == "topic" else [devices[number % len(devices)]]
 
-    def ask(self, text: str, devices: list[str]) -> Answer:
+    def ask(self, text: str, devices: list[str]) -> PublishAnswer:
         to = {"topic": TOPIC} if self._plan.door == "topic" else {"device": devices[0]}
         body = msgspec.json.encode({**to, "body": text})
         headers = {"Idempotency-Key": text, "Content-Type": "application/json"}
@@ -122,27 +122,27 @@ class RestDoor:
             said = response.read()
         except (OSError, http.client.HTTPException) as error:
             self._connection.close()
-            return Answer(Outcome.OPEN, why=repr(error))
+            return PublishAnswer(Outcome.OPEN, why=repr(error))
         return rest_answer(response.status, said)
 
 
 TOPIC = "chaos"
 
 
-def rest_answer(status: int, said: bytes) -> Answer:
+def rest_answer(status: int, said: bytes) -> PublishAnswer:
     """Return what an answer of the REST door means."""
     try:
         answer = msgspec.json.decode(said)
     except msgspec.DecodeError:
-        return Answer(Outcome.OPEN, why=f"{status} {said[:200]!r}")
+        return PublishAnswer(Outcome.OPEN, why=f"{status} {said[:200]!r}")
     if status < 300:
         outcome = Outcome.REPEATED if answer.get("repeated") else Outcome.ACCEPTED
-        return Answer(outcome, id=answer["id"])
+        return PublishAnswer(outcome, id=answer["id"])
     error = answer.get("error", {})
     why = f"{status} {error.get('code')}: {error.get('detail')}"
     if status == 429 or error.get("code") == "overloaded":
-        return Answer(Outcome.REFUSED, why=why)
-    return Answer(Outcome.OPEN if status >= 500 else Outcome.DENIED, why=why)
+        return PublishAnswer(Outcome.REFUSED, why=why)
+    return PublishAnswer(Outcome.OPEN if status >= 500 else Outcome.DENIED, why=why)
 
 
 class PapPublisherDoor:
@@ -156,7 +156,7 @@ class PapPublisherDoor:
     def targets(self, number: int) -> list[str]:
         return [self._devices[number % len(self._devices)]]
 
-    def ask(self, text: str, devices: list[str]) -> Answer:
+    def ask(self, text: str, devices: list[str]) -> PublishAnswer:
         push_id = f"{text}@chaos.lasthop"
         message = PushMessage(
             push_id,
@@ -167,9 +167,9 @@ class PapPublisherDoor:
         try:
             said = self._initiator.ask(message, content).document.message
         except Failure as failure:
-            return Answer(Outcome.OPEN, why=str(failure))
+            return PublishAnswer(Outcome.OPEN, why=str(failure))
         if not isinstance(said, PushResponse):
-            return Answer(Outcome.OPEN, why=repr(said))
+            return PublishAnswer(Outcome.OPEN, why=repr(said))
         return pap_answer(said.result.code, push_id, said.result.desc)
 
 
@@ -183,10 +183,10 @@ PAP_OUTCOMES = {
 }
 
 
-def pap_answer(code: int, push_id: str, desc: str | None) -> Answer:
+def pap_answer(code: int, push_id: str, desc: str | None) -> PublishAnswer:
     """Return what a result code of PAP means for a push."""
     outcome = PAP_OUTCOMES.get(code, Outcome.DENIED)
-    return Answer(outcome, id=push_id, why=f"{code}: {desc}")
+    return PublishAnswer(outcome, id=push_id, why=f"{code}: {desc}")
 
 
 class ChaosPublisher:
@@ -195,8 +195,8 @@ class ChaosPublisher:
     def __init__(self, name: str, door: PublisherDoor, account: Path) -> None:
         self._name = name
         self._door = door
-        self._accepted: deque[Entry] = deque(maxlen=REMEMBERED)
-        self._open: Entry | None = None
+        self._accepted: deque[AccountLine] = deque(maxlen=REMEMBERED)
+        self._open: AccountLine | None = None
         self._number = 0
         for entry in read_account(account):
             self._number = max(self._number, entry.number + 1)
@@ -209,13 +209,15 @@ class ChaosPublisher:
         self._account = Account(account)
 
     def run(self, enough: Callable[[], bool]) -> None:
-        """Publish until it is enough."""
+        """Publish messages until the run tells the publisher to stop."""
         if self._open is not None:
             self._send(self._open, first=False)
         while not enough():
             number = self._number
             self._number += 1
-            entry = Entry(number, Said.SENT, f"{self._name}-{number}", self._door.targets(number))
+            entry = AccountLine(
+                number, Said.SENT, f"{self._name}-{number}", self._door.targets(number)
+            )
             self._account.write(entry)
             self._send(entry, first=True)
             if number % ASKED_AGAIN == 0 and len(self._accepted) == REMEMBERED:
@@ -223,7 +225,7 @@ class ChaosPublisher:
             time.sleep(PAUSE)
         self._account.close()
 
-    def _send(self, entry: Entry, *, first: bool) -> None:
+    def _send(self, entry: AccountLine, *, first: bool) -> None:
         """Send a message until its outcome is known; `first` if nobody has tried before."""
         while True:
             answer = self._door.ask(entry.text, entry.devices)
@@ -251,7 +253,7 @@ class ChaosPublisher:
             first = False
             time.sleep(BETWEEN_ATTEMPTS)
 
-    def _ask_again(self, entry: Entry) -> None:
+    def _ask_again(self, entry: AccountLine) -> None:
         """Send an accepted message again: it must be known, and by the same id."""
         answer = self._door.ask(entry.text, entry.devices)
         if answer.outcome in (Outcome.ACCEPTED, Outcome.DENIED):
@@ -259,7 +261,7 @@ class ChaosPublisher:
         elif answer.outcome is Outcome.REPEATED and answer.id != entry.id:
             self._deny(entry, f"accepted before as {entry.id}, and now as {answer.id}")
 
-    def _deny(self, entry: Entry, why: str) -> None:
+    def _deny(self, entry: AccountLine, why: str) -> None:
         self._account.write(msgspec.structs.replace(entry, said=Said.DENIED, why=why))
 
 

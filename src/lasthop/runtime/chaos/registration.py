@@ -15,7 +15,7 @@ BETWEEN_ATTEMPTS = 0.05
 """Seconds between two attempts to reach a gateway that is starting."""
 
 
-class Registration:
+class ChaosRegistration:
     """A connection over which devices are registered."""
 
     def __init__(self, url: str, ca: str | None, patience: float) -> None:

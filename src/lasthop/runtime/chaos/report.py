@@ -39,7 +39,7 @@ class ChaosReport(msgspec.Struct, kw_only=True):
 
 
 def lines(report: ChaosReport) -> Iterator[str]:
-    """Yield the report for people."""
+    """Yield the lines of the report that people read."""
     yield f"{report.accepted} accepted, {report.delivered} delivered, {report.refused} refused"
     yield (
         f"lost {report.lost}, duplicated {report.duplicated}, misordered {report.misordered},"

@@ -11,8 +11,8 @@ from contextlib import asynccontextmanager, suppress
 
 from lasthop.runtime.chaos.account import read_account
 from lasthop.runtime.chaos.chaos_link import ChaosLink
-from lasthop.runtime.chaos.fault_schedule import GATEWAY, Fault, FaultKind, draw
-from lasthop.runtime.chaos.ledger import Ledger, Verdict, read_texts
+from lasthop.runtime.chaos.fault_schedule import GATEWAY, FaultKind, PlannedFault, draw
+from lasthop.runtime.chaos.ledger import ChaosVerdict, Ledger, read_texts
 from lasthop.runtime.chaos.report import ChaosReport
 from lasthop.runtime.chaos.stage import LOOKING, PUBLISHERS, ChaosPlan, ChaosStage
 from lasthop.runtime.demo.beside import beside
@@ -39,7 +39,7 @@ MEETING = 5.0
 """Seconds that a fault of a link waits for a connection: there is none while the gateway starts,
 and an initiator has one only while it asks."""
 
-TELLING = 10.0
+PROGRESS_INTERVAL = 10.0
 """Seconds between two lines about the progress."""
 
 
@@ -54,7 +54,7 @@ class Run:
         self._max_rss = 0
 
     async def perform(self) -> ChaosReport:
-        """Break things, wait, judge."""
+        """Inject the faults, wait until everything has settled, and judge the result."""
         began = time.monotonic()
         async with beside(self._watch()):
             self._say("faults begin")
@@ -79,7 +79,7 @@ class Run:
         said = time.monotonic()
         while True:
             self._look_at_memory()
-            if time.monotonic() - said >= TELLING:
+            if time.monotonic() - said >= PROGRESS_INTERVAL:
                 said = time.monotonic()
                 arrived = self._stage.counts().total()
                 self._say(f"{self._kinds.total()} faults, {arrived} messages at devices")
@@ -99,7 +99,7 @@ class Run:
                 group.create_task(self._do(fault))
         self._stage.calm()
 
-    async def _do(self, fault: Fault) -> None:
+    async def _do(self, fault: PlannedFault) -> None:
         """Do one fault from its beginning to its end, and count it if it met anybody."""
         self._stage.note(f"{fault.kind} {fault.target} for {fault.seconds:.1f} s")
         if fault.kind is FaultKind.DISK_FULL:
@@ -111,7 +111,7 @@ class Run:
         self._kinds[fault.kind.value] += met
         self._stage.note(f"{fault.kind} {fault.target} {'is over' if met else 'met nobody'}")
 
-    async def _fill_disk(self, fault: Fault) -> bool:
+    async def _fill_disk(self, fault: PlannedFault) -> bool:
         disk = self._stage.disk
         assert disk is not None
         await disk.fill()
@@ -119,7 +119,7 @@ class Run:
         disk.empty()
         return True
 
-    async def _do_to_process(self, fault: Fault) -> bool:
+    async def _do_to_process(self, fault: PlannedFault) -> bool:
         party = self._stage.parties[fault.target]
         if fault.kind is FaultKind.KILL:
             self._look_at_memory()
@@ -129,7 +129,7 @@ class Run:
         party.thaw()
         return met
 
-    async def _do_to_link(self, fault: Fault, link: ChaosLink) -> bool:
+    async def _do_to_link(self, fault: PlannedFault, link: ChaosLink) -> bool:
         with suppress(TimeoutError):
             async with asyncio.timeout(MEETING):
                 await link.occupied()
@@ -178,7 +178,7 @@ class Run:
             await asyncio.sleep(LOOKING)
         return ledger
 
-    def _report(self, verdict: Verdict, seconds: float) -> ChaosReport:
+    def _report(self, verdict: ChaosVerdict, seconds: float) -> ChaosReport:
         return ChaosReport(
             seed=self._plan.seed,
             seconds=round(seconds, 1),

@@ -1,6 +1,6 @@
 """A small disk that can be filled: a tmpfs in namespaces of its own, which need no privileges.
 
-A keeper process holds the namespaces, so that the disk outlives the gateway; whoever is started
+A holder process holds the namespaces, so that the disk outlives the gateway; whoever is started
 with its process id sees the disk (`launcher`). A full tmpfs says ENOSPC like any full disk.
 
     python -m lasthop.runtime.chaos.small_disk PARENT_PID DIRECTORY BYTES
@@ -30,11 +30,11 @@ PIECE = 64 << 20
 
 
 class SmallDisk:
-    """A disk in memory, mounted at a directory for those who join the keeper's namespaces."""
+    """A disk in memory, mounted at a directory for those who join the holder's namespaces."""
 
-    def __init__(self, keeper: ChildProcess, directory: Path) -> None:
-        self._keeper = keeper
-        self._directory = Path(f"/proc/{keeper.pid}/root{directory}")
+    def __init__(self, holder: ChildProcess, directory: Path) -> None:
+        self._holder = holder
+        self._directory = Path(f"/proc/{holder.pid}/root{directory}")
 
     @classmethod
     async def mount(cls, directory: Path, size: int) -> SmallDisk:
@@ -42,16 +42,16 @@ class SmallDisk:
         are not allowed."""
         module = "lasthop.runtime.chaos.small_disk"
         arguments = (str(os.getpid()), str(directory), str(size))
-        keeper = await ChildProcess.start_program(
+        holder = await ChildProcess.start_program(
             sys.executable, "-m", module, *arguments, name="the small disk"
         )
-        await keeper.line()
-        return cls(keeper, directory)
+        await holder.line()
+        return cls(holder, directory)
 
     @property
-    def keeper(self) -> int:
-        """The process id of the keeper."""
-        return self._keeper.pid
+    def holder(self) -> int:
+        """The process id of the holder."""
+        return self._holder.pid
 
     @property
     def directory(self) -> Path:
@@ -74,19 +74,19 @@ class SmallDisk:
                     piece //= 2
 
     def empty(self) -> None:
-        """Give the room back."""
+        """Delete what fills the disk, so that there is room again."""
         (self._directory / FILLING).unlink(missing_ok=True)
 
-    async def unmount(self) -> None:
-        """End the keeper; the disk goes with the last process that uses it."""
-        await self._keeper.stop()
+    async def detach(self) -> None:
+        """End the holder; the disk goes with the last process that uses it."""
+        await self._holder.stop()
 
 
-def join(keeper: int) -> None:
-    """Enter the namespaces of a keeper."""
+def join(holder: int) -> None:
+    """Enter the namespaces of a holder."""
     libc = ctypes.CDLL(None, use_errno=True)
     for name, kind in (("user", NEW_USERS), ("mnt", NEW_MOUNTS)):
-        with open(f"/proc/{keeper}/ns/{name}", "rb") as namespace:
+        with open(f"/proc/{holder}/ns/{name}", "rb") as namespace:
             _check(libc.setns(namespace.fileno(), kind))
 
 

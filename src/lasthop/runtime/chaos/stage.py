@@ -25,7 +25,7 @@ from lasthop.runtime.chaos.chaos_link import ChaosLink
 from lasthop.runtime.chaos.fault_schedule import GATEWAY, FaultKind
 from lasthop.runtime.chaos.party import Party
 from lasthop.runtime.chaos.publisher import TOPIC, PublisherPlan
-from lasthop.runtime.chaos.registration import Registration
+from lasthop.runtime.chaos.registration import ChaosRegistration
 from lasthop.runtime.chaos.small_disk import SmallDisk
 from lasthop.runtime.failure import Failure
 
@@ -60,7 +60,7 @@ ENOUGH = "enough"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChaosPlan:
-    """The options of a run."""
+    """The options of one run of `lasthop chaos`."""
 
     seconds: float
     seed: int
@@ -111,7 +111,7 @@ class ChaosStage:
         self._say("starting a gateway")
         await self._start_gateway()
         node = self._find_node()
-        registration = Registration(self._direct_url, self._certificate, STARTING)
+        registration = ChaosRegistration(self._direct_url, self._certificate, STARTING)
         tokens = await asyncio.to_thread(registration.register, self.devices, TOPIC)
         self._say(f"starting {len(self.devices)} devices and {len(PUBLISHERS)} publishers")
         for name, scheme in DEVICES.items():
@@ -134,8 +134,8 @@ class ChaosStage:
         self._stack.push_async_callback(self._destroy)
         files = ("--data", str(directory / "data"), "--config", str(config))
         ports = ("--http", f"127.0.0.1:{self._http_port}", "--tcp", f"127.0.0.1:{self._tcp_port}")
-        keeper = self.disk.keeper if self.disk is not None else 0
-        self._start(GATEWAY, *_lasthop("up", "--json", *files, *ports), keeper=keeper)
+        holder = self.disk.holder if self.disk is not None else 0
+        self._start(GATEWAY, *_lasthop("up", "--json", *files, *ports), holder=holder)
 
     async def _configure(self) -> Path:
         """Write the gateway's settings: with a certificate, if links are to be encrypted."""
@@ -189,14 +189,14 @@ class ChaosStage:
         path.write_bytes(msgspec.json.encode(plan))
         self._start(name, sys.executable, "-m", "lasthop.runtime.chaos.publisher", str(path))
 
-    def _start(self, name: str, *command: str, keeper: int = 0) -> None:
+    def _start(self, name: str, *command: str, holder: int = 0) -> None:
         environment = {}
         if self._certificate is not None:
             environment["NODE_EXTRA_CA_CERTS"] = self._certificate
         party = self.parties[name] = Party(
             name=name,
             command=command,
-            keeper=keeper,
+            holder=holder,
             environment=environment,
             complain=self._complain,
             note=self.note,
@@ -256,7 +256,7 @@ class ChaosStage:
             raise Failure(f"nothing arrives at {', '.join(silent)}") from None
 
     def calm(self) -> None:
-        """End every fault that lasts."""
+        """End every fault of all links and processes that still lasts."""
         for party in self.parties.values():
             party.thaw()
         for link in self.links.values():
@@ -276,7 +276,7 @@ class ChaosStage:
                 self.parties[name].end()
             await self._all_ended(*names)
         if self._plan.keep and self.disk is not None:
-            # The disk goes with its keeper.
+            # The disk goes with its holder.
             shutil.copytree(self.disk.directory / "data", self._file("disk") / "data")
 
     async def _all_ended(self, *names: str) -> None:

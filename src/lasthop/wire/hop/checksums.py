@@ -14,7 +14,7 @@ from lasthop.errors import DamagedWrite, FrameTooLarge
 from lasthop.wire.varint import MAX_BYTES, read_varint
 
 SIZE = 4
-"""Bytes of a checksum."""
+"""The size of a checksum, in bytes."""
 
 MARK = 0
 """On a stream and in the body of an HTTP request a checksum stands where a length would, and no
@@ -58,7 +58,7 @@ def check_seal(payload: bytes) -> bool:
 
 
 class CheckedUnits:
-    """Takes the checksums from datagrams."""
+    """Checks and removes the checksums of datagrams."""
 
     __slots__ = ()
 

@@ -49,7 +49,7 @@ class UnitsToSend:
 
 
 class Unpacked(NamedTuple):
-    """The content of a body."""
+    """The content of the body of a request or an answer."""
 
     units: list[bytes]
     checked: bool
