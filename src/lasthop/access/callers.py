@@ -35,8 +35,8 @@ MAX_AUTHORIZATION = 1024
 before it is hashed."""
 
 CACHED = 4096
-"""How many credentials are recognised without asking the gateway. The cache holds the gateway's own
-rows, so a revoked credential is noticed at once."""
+"""The number of credentials that a door remembers, so that it need not ask the gateway for them. It
+remembers the gateway's own records, so a revoked credential is noticed at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +47,17 @@ class Caller:
     name: str
     scopes: frozenset[Scope]
     home: str
-    """The app that the credential belongs to; an administrator may act in another one."""
+    """The app that the credential belongs to; an administrator may act in other apps too."""
 
     @property
     def source(self) -> str:
-        """The caller as it is recorded as the source of messages."""
+        """The text that is recorded as the source of the caller's messages."""
         return f"publisher:{self.name}"
 
     @property
     def holder(self) -> tuple[str, str]:
-        """The app and name of the credential whose quota is used, whichever app the request is
-        for."""
+        """The app and name of the credential whose quota the request uses, even if the request is
+        for another app."""
         return self.home, self.name
 
     def owns(self, source: str) -> bool:

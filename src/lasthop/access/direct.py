@@ -1,8 +1,8 @@
 """Requests that are answered by one function call instead of an ASGI conversation.
 
 ASGI gives every request a task and lets it ask for its body piece by piece. A small request whose
-body has already arrived does not need that: a door that has a `take` gets the request as one value,
-and calls back with the response when it is ready.
+body has already arrived needs no such conversation: a door with a `take` function gets the request
+as one value, and calls back with the response when it is ready.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ class Request(NamedTuple):
     """A whole HTTP request, with the parts that a door needs."""
 
     headers: dict[bytes, bytes]
-    """The headers by name in lower case; a request with a repeated header is not passed on this
-    way."""
+    """The headers by name in lower case; a request with a repeated header goes through ASGI
+    instead."""
     body: bytes
     peer: str | None = None
     """The address of the client, if known."""

@@ -1,4 +1,4 @@
-"""Reads request bodies, and limits how many bytes of them are held in memory at a time."""
+"""Reads the bodies of requests, and limits how many bytes of bodies are in memory at a time."""
 
 from __future__ import annotations
 

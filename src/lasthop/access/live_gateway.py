@@ -2,7 +2,7 @@
 
 Doors do not know the driver that runs the gateway, only this protocol. `call` is the only way to
 change anything, and it returns when the change is durable: no door can answer too early by mistake.
-`look` and `read` only ask.
+`look` and `read` change nothing.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class LiveGateway(Protocol):
         """Change the gateway by `act`, and return its result once the change is durable.
 
         Raises what `act` raises, having changed nothing, or `Overloaded` when the gateway accepts
-        no work. `OutcomeOpen` means that `act` has changed something which cannot be written now:
-        it may become durable later, unless the process ends first.
+        no work. `OutcomeOpen` means that `act` has changed something and the change cannot be
+        written now: the change may become durable later, unless the process ends first.
         """
         ...
 
@@ -54,7 +54,7 @@ class LiveGateway(Protocol):
     ) -> list[DeliveryRow]:
         """Wait until `ready` holds for the message's deliveries or `seconds` have passed.
 
-        Returns the deliveries as they are then.
+        Returns the deliveries in their state at that moment.
         """
         ...
 

@@ -1,8 +1,8 @@
 """The quota of each caller: token buckets, with time as an argument.
 
-A caller has one bucket for every resource (messages, bytes); a request takes from all of them or
-from none. All arithmetic is in whole numbers, so that a caller who waits as long as it was told
-succeeds.
+A caller has one bucket for every resource (messages, bytes); a request takes its amounts from all
+buckets, or from none. All arithmetic is in whole numbers, so that a caller that waits for the time
+that it was told then succeeds.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from lasthop.clock import SECOND, Micros
 
 MAX_HOLDERS = 10_000
-"""The most holders with buckets at once. A full bucket is no different from a new one, so only
-callers that were busy in the last few seconds count; some 300 bytes each."""
+"""The largest number of callers that have buckets at a time, at some 300 bytes each. When more are
+needed, full buckets are dropped first: a new bucket is full as well."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A rate limit: so many per second in the long run, and so many at once."""
+    """A rate limit: an average number per second, and the largest number at once."""
 
     per_second: int
     burst: int
@@ -52,11 +52,11 @@ class CallerQuota:
         return len(self._holders)
 
     def take(self, holder: Hashable, now: Micros, *amounts: int) -> Micros:
-        """Take one amount of each resource from the holder's buckets; return 0, or the microseconds
-        to wait before asking again.
+        """Take an amount of each resource from the caller's buckets and return 0, or take nothing
+        and return the microseconds to wait before asking again.
 
-        A request above the burst is allowed when the bucket is full and leaves a debt: otherwise it
-        could never succeed.
+        A request for more than a full bucket holds is allowed when the bucket is full, and leaves a
+        debt: otherwise such a request could never succeed.
         """
         levels = self._refill(holder, now).levels
         wanted = [amount * SECOND for amount in amounts]

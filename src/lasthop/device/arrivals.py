@@ -1,7 +1,8 @@
 """The incoming half of a device's session: order, duplicates, deadlines.
 
 A message arrives, waits for its turn, and is finished when the application is done with it; a part
-may claim it when its turn comes. Everything that has to survive is collected for the next change.
+of the session may claim it when its turn comes. All data that must survive a restart is collected
+for the next change.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ PAUSE = Credit(0, 0)
 
 
 class Arrivals:
-    """The messages that came from the gateway and are not finished."""
+    """The messages that came from the gateway and that the application is not done with."""
 
     def __init__(self, terms: DeviceTerms, held: InboxContents, mark: ChangeMark) -> None:
         state = held.state
@@ -54,7 +55,8 @@ class Arrivals:
         self.held_bytes = 0
         self._paused = False
         self.lapsed: list[Message] = []
-        """The messages that were dropped as too late, until the owner takes them."""
+        """The messages that were dropped because their deadline had passed; the owner collects
+        them."""
         self._dropped = RangeSet(state.dropped)
         self._skipped = RangeSet(state.skipped)
         self._unstored: list[Message] = []
@@ -64,11 +66,11 @@ class Arrivals:
         self._detached = False
         self._showings = Showings()
         self.kept_keys: set[int] = set()
-        """The keys of messages that parts keep outside the inbox."""
+        """The keys of messages that the session's parts keep outside the inbox."""
 
     def attach(self, parts: Iterable[DevicePart], held: InboxContents) -> None:
-        """Connect the parts, in the order in which they are asked, and restore what the inbox
-        held."""
+        """Connect the session's parts, which are asked in this order, and restore the messages in
+        the inbox."""
         parts = tuple(parts)
         self._words: dict[int, DevicePart] = {
             part.word: part for part in parts if part.word is not None
@@ -140,42 +142,43 @@ class Arrivals:
 
     @property
     def received(self) -> int:
-        """The count of numbers that have arrived without a gap."""
+        """The number of the first message that has not arrived; all before it have."""
         return self._inbound.received
 
     @property
     def delivered(self) -> int:
-        """The count of numbers that are finished without a gap."""
+        """The number of the first message that is not finished; all before it are."""
         return self._inbound.delivered
 
     @property
     def duplicates(self) -> int:
-        """The count of numbers that came more than once."""
+        """How many times a message came whose number had come before."""
         return self._inbound.duplicates
 
     @property
     def dropped(self) -> Ranges:
-        """The numbers of dropped messages that the gateway may not know; the newest, as many as a
-        HELLO takes."""
+        """The numbers of dropped messages of which the gateway may not know yet: the newest, as
+        many as fit into a HELLO."""
         return self._dropped.ranges()[-MAX_RANGES:]
 
     @property
     def skipped(self) -> Ranges:
-        """The numbers beyond a gap that the gateway has closed: they are acknowledged, so they must
-        survive."""
+        """The numbers after a gap that the gateway said it will not use. They have been
+        acknowledged, so they must be stored."""
         return self._skipped.ranges()
 
     @property
     def generation(self) -> int:
-        """The generation of the remembered keys."""
+        """The number of the present generation of remembered keys: see `KeyMemory`."""
         return self._keys.generation
 
     def has(self, number: int) -> bool:
-        """Whether the message of this number has arrived, or the number is closed."""
+        """Whether the message of this number has arrived, or the gateway will not use the
+        number."""
         return self._inbound.has(number)
 
     def knows(self, key: int) -> bool:
-        """Whether a message with this key is here, or was."""
+        """Whether a message with this key is in the inbox, or was there before."""
         return key in self._known or key in self._keys
 
     def known(self, key: int) -> Message | None:
@@ -187,12 +190,14 @@ class Arrivals:
         return key in self._keys
 
     def acknowledgement(self) -> Ack:
-        """Return the ack for the numbers that have arrived and those that are finished."""
+        """Return the ack, which tells the gateway which numbers have arrived and which are
+        finished."""
         return self._inbound.acknowledgement()
 
     def room(self) -> Credit:
-        """Return the credit for a HELLO. Messages that were under way when the last channel ended
-        come again and were promised a place, even if a pause was asked for since."""
+        """Return how much the gateway may send after a HELLO. Messages that were under way when the
+        last channel ended come again and were promised a place, even if the device has asked for a
+        pause since."""
         terms = self._terms
         # Credit counts numbers: messages beyond a gap that are here already need no more room.
         room = terms.inbox_messages - self.held + len(self._gapped)
@@ -201,8 +206,8 @@ class Arrivals:
         return Credit(messages, size) if messages > 0 and size > 0 else PAUSE
 
     def window(self) -> Credit:
-        """Return the credit for the gateway: none while the next window might not fit into the
-        inbox."""
+        """Return how much the gateway may send now: nothing while the next window might not fit
+        into the inbox."""
         terms = self._terms
         messages = terms.inbox_messages - terms.window.messages
         size = terms.inbox_bytes - terms.window.bytes
@@ -216,7 +221,7 @@ class Arrivals:
     # What the gateway says.
 
     def take(self, frame: MessageFrame, now: Micros) -> None:
-        """Take a message frame from the gateway."""
+        """Handle a message frame that the gateway sends."""
         number = frame.seq
         if number is None:
             message = self._message(frame, NO_POSITION, None)
@@ -248,7 +253,7 @@ class Arrivals:
             self._mark.dirty = True
 
     def skip(self, skip: Skip, now: Micros) -> None:
-        """Close the numbers that the gateway will not use."""
+        """Acknowledge the numbers that the gateway says it will not use."""
         # This comes first: if it raises because of an impossible number, nothing has changed.
         ready = self._inbound.skip(skip.first, skip.count)
         for number in [n for n in self._gapped if skip.first <= n < skip.first + skip.count]:
@@ -258,12 +263,12 @@ class Arrivals:
         self._move_up(ready, now)
 
     def close_below(self, count: int, now: Micros) -> None:
-        """Close the missing numbers below `count`, which the gateway will not send."""
+        """Acknowledge the missing numbers below `count`, which the gateway will not send."""
         if count > self._inbound.received:
             self._move_up(self._inbound.close_below(count), now)
 
     def told(self, ranges: Ranges) -> None:
-        """Forget the dropped numbers that the gateway has taken note of."""
+        """Forget the numbers of dropped messages that the gateway now knows to be dropped."""
         if not self._dropped:
             return
         known = RangeSet(ranges)
@@ -275,12 +280,12 @@ class Arrivals:
         self._mark.dirty = True
 
     def start_over(self, now: Micros, *, related: bool) -> None:
-        """Begin a new epoch: numbers count from 0; unfinished messages keep their place before
-        them.
+        """Begin a new epoch, in which messages are numbered from 0 again; unfinished messages of
+        the old epoch keep their places before the new ones.
 
         A message behind a gap comes again, in its place, from a gateway that knows the old
-        numbering (`related`), unless its delivery was complete on arrival; any other gateway knows
-        nothing of it, so that the gap will not be filled.
+        numbering (`related`), unless its delivery was complete on arrival; any other gateway does
+        not know the message, and will not fill the gap.
         """
         self.base = max(self.base + self._inbound.received, self._top)
         for started_over in self._started_over:
@@ -311,7 +316,8 @@ class Arrivals:
     # What the application does.
 
     def finish(self, message: Message) -> None:
-        """Finish a message: the application is done with it. A second call changes nothing."""
+        """Note that the application is done with a message. A second call for the same message
+        changes nothing."""
         if message.finished:
             return
         if message.frame.key is not None and message.position != NO_POSITION:
@@ -334,8 +340,8 @@ class Arrivals:
             self._showed(showing)
 
     def collect(self, change: Change) -> None:
-        """Put the durable data into `change`, and offer the messages that may be offered with
-        it."""
+        """Put the data to be stored into `change`, and mark the messages that the application may
+        see once it is durable."""
         self.handover.offer()
         change.detached, self._detached = self._detached, False
         for message in self._unstored:
@@ -358,11 +364,11 @@ class Arrivals:
     # For parts.
 
     def apart(self, frame: MessageFrame) -> Message:
-        """Return a message that has no place in the inbox."""
+        """Return a frame as a message that is not stored in the inbox."""
         return self._message(frame, NO_POSITION, None)
 
     def place(self, frame: MessageFrame) -> Message:
-        """Give a message without a number the last place in the inbox."""
+        """Put a message that has no number at the end of the inbox."""
         place = max(self._top, self.base + self._inbound.received)
         self._top = place + 1
         self.base = place + 1 - self._inbound.received
@@ -373,9 +379,9 @@ class Arrivals:
         return message
 
     def move_in(self, kept: Message, *, in_time: bool = False) -> Message:
-        """Give a kept message a place in the inbox, to be shown. If the gateway counts it as read
-        `in_time`, its deadline is removed, so that the application gets it even after a long
-        crash."""
+        """Move a message that was kept outside the inbox into it, so that the application sees it.
+        With `in_time` the gateway considers the message as read before its deadline; the deadline
+        is removed, so that the application gets the message even if a crash delays it."""
         frame = kept.frame
         if in_time and frame.headers is not None and frame.headers.deliver_within is not None:
             headers = replace(frame.headers, deliver_within=None)
@@ -391,7 +397,7 @@ class Arrivals:
             self._unstored.append(message)
 
     def close(self, message: Message) -> None:
-        """Close a message and its number, whatever became of it, and keep nothing of it."""
+        """Remove a message, whether or not the application got it, and acknowledge its number."""
         message.finished = True
         if message.position == NO_POSITION:
             return
@@ -409,14 +415,15 @@ class Arrivals:
         self._mark.dirty = True
 
     def let_go(self, message: Message) -> None:
-        """Close a message, and tell the gateway that the application has not had it."""
+        """Remove a message, and tell the gateway that the application did not get it."""
         if message.number is not None:
             self._dropped.add(message.number, message.number + 1)
             self._news.add(message.number, message.number + 1)
         self.close(message)
 
     def look_for(self, key: int, showing: Showing) -> None:
-        """Note in `showing` what became of a message that is to be shown but no longer kept."""
+        """Note in `showing` what became of a message that should be shown but is no longer kept
+        outside the inbox."""
         if key in self._known:
             showing.left.add(key)  # The message is being shown already.
         elif key in self._keys:
@@ -425,8 +432,8 @@ class Arrivals:
             showing.partly = True
 
     def begin_showing(self, showing: Showing) -> None:
-        """Follow an instruction to show messages; its number is finished when the application is
-        done with all of them."""
+        """Keep track of an instruction of the gateway to show messages; the instruction is
+        acknowledged as finished when the application is done with all of the messages."""
         self._showings.add(showing)
         if showing.left:
             self.store(showing.control)

@@ -1,4 +1,4 @@
-"""The data that a device's session wants made durable, and gets back after a restart.
+"""The data that a device's session stores, and gets back after a restart.
 
 A `Change` is one commit of the inbox: all of it or nothing. Everything in it is plain data, so that
 an inbox needs to know nothing of the protocol.
@@ -14,8 +14,7 @@ from lasthop.wire.hop.frames import MessageFrame, Ranges
 
 PREFERENCES, BUDGETS = "lasthop.wishes", "lasthop.budgets"
 NOTES = (PREFERENCES, BUDGETS)
-"""The names under which the inbox keeps the preferences for sending, and what was spent of the
-budgets."""
+"""The names under which the inbox keeps the preferences for sending and the spending so far."""
 
 
 class SessionNumbers(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
@@ -28,19 +27,19 @@ class SessionNumbers(msgspec.Struct, frozen=True, array_like=True, kw_only=True)
     received: int = 0
     delivered: int = 0
     dropped: Ranges = ()
-    """Numbers of messages that were dropped as too late, as far as the gateway may not know of
-    them."""
+    """Numbers of messages that were dropped because they were too late, and that the gateway may
+    not know to be dropped."""
     offered: int = 0
     """The position below which messages may have been seen by the application."""
     assigned: int = 0
     """The count of numbers that were given to outgoing messages."""
     accepted: int = 0
-    """The count of outgoing numbers that the gateway is known to have."""
+    """The number of the first outgoing message that the gateway may not have; it has all before."""
     last_key: int = 0
     generation: int = 0
-    """The generation of the remembered keys."""
+    """The number of the present generation of remembered keys: see `KeyMemory`."""
     skipped: Ranges = ()
-    """Numbers above `received` that the gateway has closed."""
+    """Numbers above `received` that the gateway said it will not use."""
 
 
 class InboxRow(msgspec.Struct, frozen=True, gc=False):
@@ -60,7 +59,8 @@ class OutboxRow(msgspec.Struct, frozen=True, gc=False):
 
 
 class DeviceKeptRow(msgspec.Struct, frozen=True, gc=False):
-    """An unread message of a ranked topic, or a withheld one of an atomic group."""
+    """An unread message of a ranked topic, or a message of an atomic group that must not be shown
+    yet."""
 
     key: int
     rank: float
@@ -85,8 +85,8 @@ class RequestRow(msgspec.Struct, frozen=True):
     """The name of the application's callback for the outcome."""
     target: str
     lane: str = ""
-    """The lane of the request: its outcomes come in the order of the requests; empty: as they
-    come."""
+    """The lane of the request: outcomes of one lane are handed over in the order of the requests.
+    If empty, the outcome is handed over as soon as it comes."""
 
 
 class DevicePieceRow(msgspec.Struct, frozen=True, gc=False):
@@ -119,7 +119,7 @@ class FlowState(msgspec.Struct, frozen=True, array_like=True):
 
 
 class FlowRow(msgspec.Struct, frozen=True):
-    """The stored progress of a stream; None as its state means that the stream is over."""
+    """The stored progress of a stream; if `state` is None, the stream is over."""
 
     key: int
     incoming: bool
@@ -127,7 +127,7 @@ class FlowRow(msgspec.Struct, frozen=True):
 
 
 class Change(msgspec.Struct, kw_only=True):
-    """One commit, to be carried out in the order of its fields."""
+    """All changes of one commit, to be carried out in the order of the fields."""
 
     n: int
     state: SessionNumbers
@@ -135,7 +135,8 @@ class Change(msgspec.Struct, kw_only=True):
     """Whether a new epoch began, so that no stored message has a number any more."""
     stored: list[InboxRow] = []
     adopted: list[tuple[int, int]] = []
-    """(position, number) of known messages that came again in a new epoch."""
+    """Pairs (position, number) for stored messages that came again in a new epoch with a new
+    number."""
     removed: list[int] = []
     """Positions of messages that are finished: the application is done with them, or never gets
     them."""
@@ -150,7 +151,7 @@ class Change(msgspec.Struct, kw_only=True):
     feeds: list[DeviceFeedRow] = []
     queued: list[OutboxRow] = []
     renumbered: list[tuple[int, int]] = []
-    """(key, number) of stored outgoing messages."""
+    """Pairs (key, number) for stored outgoing messages whose number has changed."""
     taken: list[int] = []
     """Keys of outgoing messages that need not be stored any more."""
     requested: list[RequestRow] = []
@@ -159,14 +160,15 @@ class Change(msgspec.Struct, kw_only=True):
     flows: list[FlowRow] = []
     pieces: list[DevicePieceRow] = []
     dropped_pieces: list[tuple[int, bool, int]] = []
-    """(key, incoming, offset): pieces that begin below the offset need not be stored any more."""
+    """Triples (key, incoming, offset): the stored pieces of this transfer that begin below the
+    offset may be deleted."""
     notes: dict[str, bytes] = {}
     """Values that the session stores under names of its own; an empty value removes the name."""
 
 
 class InboxContents(msgspec.Struct, kw_only=True):
-    """Everything that an inbox has stored: rows in ascending order, keys of the last two
-    generations."""
+    """Everything that an inbox has stored: rows in ascending order, and the remembered keys of the
+    last two generations."""
 
     state: SessionNumbers = SessionNumbers()
     inbox: list[InboxRow] = []

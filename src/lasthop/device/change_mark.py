@@ -4,7 +4,8 @@ from __future__ import annotations
 
 
 class ChangeMark:
-    """Set by every part that changes durable data, so that a turn need not ask each of them."""
+    """A flag that each part of a session sets when it changes durable data, so that a turn need not
+    ask every part."""
 
     __slots__ = ("dirty",)
 

@@ -57,8 +57,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 LONGEST_SLEEP = 60.0
-"""Seconds until a deadline is checked again at the latest: the clock that deadlines are measured by
-can be set, or stop while the machine sleeps."""
+"""The longest time between two checks of deadlines, in seconds: the clock by which deadlines are
+measured can be set, or stop while the machine sleeps."""
 
 Callback: TypeAlias = Callable[[Message], Awaitable[None] | None]
 
@@ -238,7 +238,8 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
 
     @property
     def problem(self) -> str:
-        """Why the device is not connected, or last was not, in words for people."""
+        """The reason, in words for people, why the device is not connected; if it is connected, why
+        it last was not."""
         return self._contact.problem
 
     @property
@@ -263,8 +264,8 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
             ending.cancel()
 
     def moved(self, *, link: str | None, network: str | None = None) -> None:
-        """Tell that the device is on another network now, and reconnect over it at once. `link` and
-        `network` are as for `Device`."""
+        """Report that the device is on another network now, and reconnect over that network at
+        once. `link` and `network` are as for `Device`."""
         self._contact.link_label = link
         self._contact.network = network
         self._contact.reconnect()
@@ -274,17 +275,17 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
     ) -> None:
         """Open one more channel beside the open ones, and send over it from now on. Messages from
         the gateway may come over any channel and are still handed over in order. Without `url` the
-        channel leads to the present address. Raises Conflict if the device is not connected, or the
-        gateway does not grant the channel."""
+        channel goes to the present address of the gateway. Raises Conflict if the device is not
+        connected, or the gateway does not grant the channel."""
         self.opened()
         await self._contact.join(self._parse(url) if url is not None else None, link, network)
 
     async def switch(
         self, url: str | None = None, *, link: str | None = None, network: str | None = None
     ) -> None:
-        """Replace all channels by a new one: the old ones end when it is open, so that nothing
-        waits and nothing that was acknowledged is sent again. Arguments and errors are those of
-        `join`."""
+        """Replace all channels by a new one. The old channels end when the new one is open, so that
+        no message waits and no acknowledged message is sent again. Arguments and errors are those
+        of `join`."""
         await self.join(url, link=link, network=network)
         self._contact.link_label, self._contact.network = link, network
         if url is not None:
@@ -314,10 +315,10 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
         """Yield the messages for the application in order, waiting for each; end when the device is
         closed.
 
-        A message is done when the next one is asked for; if the loop is left before, the message
+        A message is done when the next one is asked for; if the loop ends before that, the message
         comes again after a restart. If `automatic` is False, a message is done only when the
-        application calls `done`. Raises Conflict if messages already go elsewhere, or the error
-        that ended the device.
+        application calls `done`. Raises Conflict if another handler or loop gets the messages, or
+        the error that ended the device.
         """
         self._claim("messages()")
         try:
@@ -333,7 +334,7 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
         when the call returns. Usable as a decorator.
 
         An exception of the callback ends the device with HandlerFailed, and the message comes again
-        after a restart. Raises Conflict if messages already go elsewhere.
+        after a restart. Raises Conflict if another handler or loop gets the messages.
         """
         self._claim("on_message")
         self.background(self._call(callback))
@@ -346,7 +347,7 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
 
         With an inbox on disk the handler runs in the inbox's thread, so it must not touch asyncio.
         If it raises, its work is undone and the device ends with HandlerFailed. Raises Conflict if
-        messages already go elsewhere.
+        another handler or loop gets the messages.
         """
         self._claim("transactional")
         runner, waiting = self.opened(), list(self._ready)

@@ -8,8 +8,8 @@ from lasthop.clock import Micros
 
 
 class DeviceClock:
-    """The UTC time of this machine in microseconds; if the system's clock is set back, it stands
-    still."""
+    """The UTC time of this machine in microseconds; if the system's clock is set back, this clock
+    stands still until the system's has caught up."""
 
     __slots__ = ("_last",)
 

@@ -41,7 +41,8 @@ class Draft(msgspec.Struct, frozen=True):
     expects: Expectation | None = None
 
     def frame(self) -> MessageFrame:
-        """Return the draft as a frame without key and sequence number, to check its size."""
+        """Return the draft as a frame without key and sequence number, so that its size can be
+        checked."""
         return MessageFrame(None, None, self.topic, self.headers, self.body)
 
     def queue(self, session: DeviceSession, now: Micros) -> int:
@@ -69,8 +70,8 @@ class Options(TypedDict, total=False):
     expires_in: float
     """Seconds after which the message is not delivered any more."""
     delay_tolerance: float
-    """Seconds that the message may be held for a better link or moment, here and at the gateway, if
-    the preferences allow its queue more: at most 31 days."""
+    """Seconds, at most 31 days, that this device and the gateway may hold the message for a better
+    link or moment, if the preferences would allow its queue a longer time."""
     reliability: Reliability
     handling: Handling
     queue: str
@@ -93,7 +94,7 @@ def message(
     `group:NAME`, `queue:NAME` or `app:`.
 
     With `reply_within` the message is a request, which is not delivered after that time; `expects`
-    says what becomes of its answer. Raises InvalidRequest for any other target.
+    says how its answer is handed over. Raises InvalidRequest for any other target.
     """
     kind, colon, name = target.partition(":")
     if not colon or kind not in _ADDRESSABLE:
@@ -131,8 +132,8 @@ def membership(target: str, *, on: bool) -> Draft:
 
 
 def claim(of: Message) -> Draft:
-    """Return the draft of a claim to a message of a group. Raises InvalidRequest if it is not
-    claimable."""
+    """Return the draft of a claim to a message of a group. Raises InvalidRequest if the message is
+    not claimable."""
     if of.headers.binding is not Binding.CLAIM or of.frame.key is None:
         raise InvalidRequest("this message cannot be claimed", id=of.id)
     return Draft(Headers(operation=Operation.CLAIM, in_reply_to=of.frame.key))
@@ -188,8 +189,8 @@ def reply(
 
 
 def offer(service: Service) -> Draft:
-    """Return the draft that offers a service of this device. Raises InvalidRequest if it is
-    invalid."""
+    """Return the draft that offers a service of this device. Raises InvalidRequest if the service's
+    description is invalid."""
     headers = Headers(operation=Operation.OFFER, content_type=JSON)
     return Draft(headers, encode(check_service(service)))
 
@@ -208,23 +209,23 @@ def question(wanted: Question, reply_within: Micros) -> Draft:
 
 
 class SubscriptionOptions(TypedDict, total=False):
-    """Options of a subscription. With any of them but `xpath` the topic is a ranked one.
+    """Options of a subscription. With any option other than `xpath` the topic is a ranked topic.
 
     `max_per_day` limits the messages shown at the `times` of one day; `zone` is the user's time
-    zone (IANA; by default the device's); `prefetch_limit` is the most unread messages that are sent
-    ahead, for policies that have such a limit.
+    zone (IANA; by default the device's); `prefetch_limit` is the largest number of unread messages
+    that are sent ahead, for policies that have such a limit.
     """
 
     mode: Literal["on-line", "on-demand"]
     """`on-line`: messages are shown as soon as possible; `on-demand` (the default): when the user
     reads."""
     max: int
-    """The most messages, the best ones, of one read or catch-up."""
+    """The largest number of messages that one read or catch-up returns: the best ones."""
     xpath: str
-    """An XPath expression that an XML message must match; empty: all messages again. This option
-    alone does not make the topic a ranked one."""
+    """An XPath expression that an XML message must match; an empty text removes the filter. This
+    option alone does not make the topic a ranked topic."""
     threshold: float
-    """The lowest rank that counts; messages below it are not delivered."""
+    """The lowest rank of messages that are delivered; messages with a lower rank are not."""
     interrupt: float
     """The rank from which a message is shown at once, whatever the mode and the hour."""
     quiet: tuple[str, str]
@@ -280,7 +281,7 @@ def read(
     *, read: Message | None = None, topic: str | None = None, count: int = 1, queue_size: int = -1
 ) -> Draft:
     """Return the draft of a report that the user has read a message, or `count` messages of a
-    topic, of the `queue_size` that were there (-1: unknown)."""
+    topic. `queue_size` is the number of messages that were there to read, or -1 if unknown."""
     report = {"count": count}
     if queue_size >= 0:
         report["queue_size"] = queue_size

@@ -1,4 +1,4 @@
-"""Accepts pushes in batches: looked up, submitted and made durable many at a time.
+"""Accepts pushes in batches: many pushes are looked up, submitted and made durable together.
 
 While the store is asked about some pushes, the next ones gather; those that were looked up are
 submitted together and wait for one commit, without a task for each push.

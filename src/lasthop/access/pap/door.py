@@ -1,7 +1,7 @@
 """The PAP door, which answers every PAP request in the terms of PAP.
 
-Once a caller is authenticated, the HTTP status is 202 and everything else is in the document, also
-that the request could not be read (PAP's binding to HTTP, which initiators expect).
+Once a caller is authenticated, the HTTP status is always 202, and the result is in the document,
+even if the request could not be read: PAP's binding to HTTP says so, and initiators expect it.
 
 There are two ways in. As an ASGI application the door takes any request; `take` is for requests
 whose whole body has arrived, and needs no task for a push.

@@ -1,4 +1,5 @@
-"""Looks pushes up in the store many at a time: while one lookup runs, the next requests collect."""
+"""Looks pushes up in the store in batches: requests that come during a lookup wait for the next
+one."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ class Lookups:
         self._next: asyncio.Task[dict[bytes, KnownPush]] | None = None
 
     async def find(self, *ids: bytes) -> dict[bytes, KnownPush]:
-        """Return what the store knows of these push-ids, and perhaps of others in the same
-        batch."""
+        """Return what the store knows of these push-ids; the result may also have other push-ids of
+        the same batch."""
         self._wanted.update(ids)
         if self._next is None:
             self._next = asyncio.create_task(self._look())

@@ -48,7 +48,7 @@ PRODUCT = "lasthop"
 
 
 class NoCapabilities(NotFound):
-    """No capabilities are known of the client that a query asks for."""
+    """The gateway knows no capabilities of the client that a query is about."""
 
     code = "no_capabilities"
     pap_code = 3008
@@ -196,8 +196,8 @@ class Operations:
         return reports_of(row, message.accepted_at, message.method, deliveries)
 
     def capabilities(self, caller: Caller, message: CcqMessage) -> tuple[CcqResponse, Entity]:
-        """Return the capabilities of a client; for an address with several devices, those that they
-        share."""
+        """Return the capabilities of a client; for an address with several devices, the
+        capabilities that all of them have."""
 
         def ask(gateway: Gateway) -> list[dict[str, str]]:
             place = gateway.pushes.find(caller.app, message.address)

@@ -1,4 +1,4 @@
-"""Turns a push-message of PAP into a submission: the gateway's meaning of PAP's terms."""
+"""Turns a push-message of PAP into a submission, with PAP's terms translated into the gateway's."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from lasthop.wire.pap.mime import Headers, header
 from lasthop.wire.pap.multipart import Entity
 
 PRIORITIES: dict[Priority, int] = {Priority.HIGH: 7, Priority.MEDIUM: 4, Priority.LOW: 1}
-"""The gateway's priority for each priority of PAP. Medium is that of a message without one."""
+"""The gateway's priority for each priority of PAP. PAP's medium is the priority of a message that
+names none."""
 
 MAX_HEADERS = 32
-"""The most headers of a content entity. They travel on the last hop, whose frames list at most 64
-texts."""
+"""The largest number of headers in a content entity. The headers are sent to the device, in frames
+that have room for 64 texts."""
 
 DEFAULT_TYPE = "application/octet-stream"
-"""The content type of content that names none. RFC 2045 would call it text, which would mislead a
-device that recognises the content itself."""
+"""The content type of content that names none. RFC 2045 would call such content text, which would
+mislead a device that recognises the content itself."""
 
 _OF_THE_PART = frozenset({"content-type", "content-length"})
 _NOBODY = Target(TargetKind.PUSH, "")

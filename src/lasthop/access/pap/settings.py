@@ -17,8 +17,8 @@ class PapSettings:
     """The largest request, in bytes. The control entity may use one MiB of it; the rest is
     content."""
     notify_hosts: tuple[str, ...] = ()
-    """The hosts to which outcomes may be reported; `*.example.org` allows all below a name. Empty:
-    any host."""
+    """The hosts to which outcomes may be reported; `*.example.org` allows all hosts below that
+    name. If empty, any host is allowed."""
     notify_private: bool = False
     """Whether outcomes may also be reported to addresses of this machine and of private networks.
     If so, an initiator can make the gateway post to services that only the gateway can reach."""

@@ -104,8 +104,8 @@ class DeviceChange(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
 
 
 class NewCredential(msgspec.Struct, forbid_unknown_fields=True):
-    """The description of a credential to make. Several credentials may have one name; they are
-    revoked together."""
+    """The description of a credential to make. Several credentials may have one name; all
+    credentials of a name are revoked together."""
 
     name: Annotated[_Name, Meta(description="Who the credential is for")]
     scopes: Annotated[
@@ -159,8 +159,8 @@ def checked_routes(routes: list[Route]) -> list[Route]:
 
 
 def checked_address(text: str, field: str = "addresses") -> str:
-    """Return a client address in the form in which the gateway stores it; raise `InvalidRequest`
-    for a malformed one."""
+    """Return a client address in the form in which the gateway stores it; raise `InvalidRequest` if
+    the address is malformed."""
     try:
         return parse_short(text).short
     except PapAddressError as error:

@@ -27,8 +27,8 @@ class Accepted(msgspec.Struct, omit_defaults=True):
 
     id: str
     repeated: bool = False
-    """Whether the idempotency key was known: the id is then that of the message published earlier
-    under this key."""
+    """Whether a message was published under this idempotency key before; if so, the id is that
+    message's."""
 
 
 class AcceptedMany(msgspec.Struct, omit_defaults=True):
@@ -86,7 +86,8 @@ class MessageStatus(msgspec.Struct, omit_defaults=True):
 
 
 class Cancelled(msgspec.Struct):
-    """The number of deliveries that were cancelled, and of those for which it was too late."""
+    """The number of deliveries that were cancelled, and the number of deliveries that could no
+    longer be cancelled."""
 
     cancelled: int
     too_late: int
@@ -112,7 +113,8 @@ class DeviceInfo(msgspec.Struct, omit_defaults=True):
     open: int
     """The number of deliveries to the device that have not ended."""
     epoch: int
-    """The number of the session's epoch: how often its numbering has begun."""
+    """The number of the session's epoch: how many times the numbering of its messages has
+    started."""
     subscriptions: list[str]
     capabilities: dict[str, str]
     context: dict[str, msgspec.Raw]
@@ -192,7 +194,7 @@ class AddressList(msgspec.Struct):
 
 
 class Revoked(msgspec.Struct):
-    """How many credentials of this name were revoked."""
+    """The number of credentials of this name that were revoked."""
 
     revoked: int
 
@@ -218,8 +220,8 @@ def summary_of(rows: list[DeliveryRow]) -> Summary:
 def delivery_of(
     row: DeliveryRow, names: Mapping[int, str], replies: Mapping[int, Message]
 ) -> DeliveryStatus:
-    """Return a delivery as it is shown to publishers; `names` are the devices by number, `replies`
-    the answers by key."""
+    """Return a delivery as it is shown to publishers; `names` has the devices' names by number,
+    `replies` the answers by key."""
     state = State(row.state)
     reply = replies.get(row.reply)
     return DeliveryStatus(
@@ -262,7 +264,7 @@ def device_of(device: Device, session: Session, token: str | None = None) -> Dev
 
 
 def credential_of(row: CredentialRow) -> CredentialInfo:
-    """A credential as an administrator sees it."""
+    """Return a credential in the form in which it is shown to administrators."""
     return CredentialInfo(
         app=row.app,
         name=row.name,

@@ -1,4 +1,5 @@
-"""Handlers for the behaviour of an app's messages: shown, set, and reset to the settings."""
+"""Handlers that show the behaviour of an app's messages, set it, and reset it to the gateway's
+settings."""
 
 from __future__ import annotations
 

@@ -41,7 +41,8 @@ MAX_IDEMPOTENCY_KEY = 200
 """The longest idempotency key, in characters: a UUID has 36, and every key is kept for days."""
 
 RETRY_WAITING = 5.0
-"""Seconds after which one of many waiting requests has probably ended."""
+"""Seconds after which a refused request may be tried again: by then one of the many waiting
+requests has probably ended."""
 
 
 class OperationContext:
@@ -96,8 +97,8 @@ class OperationContext:
         digest: Callable[[], bytes],
     ) -> AcceptedMany:
         """Publish submissions, at most once under an idempotency key, and return when they are
-        durable. `digest` makes the fingerprint of the request, to detect a key that is used for
-        another one."""
+        durable. `digest` makes the fingerprint of the request, to detect that a key is used for
+        another request."""
         app, source = caller.app, caller.source
         if key is None:
             receipt = await self.change(
@@ -152,8 +153,8 @@ class OperationContext:
     async def change(
         self, act: Callable[[Gateway, Micros], T], made: Callable[[T], Sequence[str]]
     ) -> T:
-        """Change the gateway by `act`, which makes messages, and return when that is durable. If
-        the outcome stays open, the error names the ids that `made` finds in the result."""
+        """Change the gateway by `act`, which makes messages, and return when the change is durable.
+        If the outcome stays open, the error names the ids that `made` finds in the result."""
         ids: list[str] = []
 
         def noted(gateway: Gateway, now: Micros) -> T:
@@ -173,8 +174,8 @@ class OperationContext:
         return [format_id(k, kept[k].salt) if k in kept else short_id(k) for k in keys]
 
     async def find(self, caller: Caller, text: str, *, received: bool = False) -> Message:
-        """Return the message with this id, if the caller has sent it or, with `received`, a device
-        has sent it to the caller. Raise `NotFound` for everybody else, so that an id reveals
+        """Return the message with this id, if the caller sent it or, with `received`, if a device
+        sent it to the caller. Raise `NotFound` for any other caller, so that an id reveals
         nothing."""
         try:
             key, salt = parse_id(text)
@@ -243,7 +244,8 @@ def ids_of(receipt: Receipt) -> list[str]:
 
 
 def one_of(accepted: AcceptedMany) -> Accepted:
-    """Return the answer for a single message, from that for several."""
+    """Return the answer for a single message, made from the answer for a batch that has only this
+    message."""
     return Accepted(accepted.ids[0], accepted.repeated)
 
 

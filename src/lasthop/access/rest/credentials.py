@@ -45,7 +45,7 @@ async def list_credentials(exchange: RestExchange) -> Response:
 
 
 async def dismiss(exchange: RestExchange) -> Response:
-    """Revoke all credentials of a name."""
+    """Revoke all credentials that have this name."""
     app, name = exchange.caller.app, exchange.path("name")
     count = await exchange.context.live.call(lambda gateway, _: gateway.admin.dismiss(app, name))
     return json_response(Revoked(count))

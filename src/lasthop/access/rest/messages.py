@@ -81,7 +81,8 @@ def is_ready(goal: str, rows: list[DeliveryRow]) -> bool:
 
 
 async def status(exchange: RestExchange) -> Response:
-    """Show the status of a message; with `wait`, as soon as the goal is reached or cannot be."""
+    """Show the status of a message; with `wait`, as soon as the goal is reached or can no longer be
+    reached."""
     query = exchange.query(StatusQuery)
     context = exchange.context
     message = await context.find(exchange.caller, exchange.path("id"), received=True)
@@ -198,7 +199,7 @@ async def cancel(exchange: RestExchange) -> Response:
 
 
 async def replace(exchange: RestExchange) -> Response:
-    """Replace a message for the devices that have not been sent it."""
+    """Replace a message for the devices to which it has not been sent."""
     context, caller = exchange.context, exchange.caller
     message = await context.find(caller, exchange.path("id"))
     publication = await exchange.body(Publication)

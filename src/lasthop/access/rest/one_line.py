@@ -54,8 +54,8 @@ RESERVED = frozenset(
         ".well-known",
     }
 )
-"""First path segments that the gateway uses or may use: they are no topics in the one-line form.
-`POST /v1/messages` publishes to topics of any name."""
+"""First path segments that the gateway uses or may use later, so that they cannot be topics in the
+one-line form. `POST /v1/messages` publishes to topics of any name."""
 
 PUSH_PATHS = frozenset({"pap", "ppg", "wappush"})
 """Usual paths of PAP: an initiator that is configured for another gateway, or for an earlier
@@ -76,8 +76,8 @@ FIELDS = {
 """The header for each field of a publication; `X-` before the header's name is allowed."""
 
 RELATIVE = 1_000_000_000
-"""An `Expires` number below this counts seconds from now; above, seconds since 1970 (it stands for
-a time in 2001)."""
+"""An `Expires` number below this one means seconds from now; any other number means seconds since
+1970. As seconds since 1970, this number is a time in 2001."""
 
 _FORM = b"application/x-www-form-urlencoded"
 

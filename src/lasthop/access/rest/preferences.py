@@ -49,7 +49,8 @@ async def show(exchange: RestExchange) -> Response:
 
 
 async def change(exchange: RestExchange) -> Response:
-    """Replace a device's preferences; what was used of a limit that stays is kept."""
+    """Replace a device's preferences. If a limit is in both the old and the new preferences, the
+    amount used of it is kept."""
     app, name = exchange.caller.app, exchange.path("name")
     preferences = await exchange.body(Preferences)
 

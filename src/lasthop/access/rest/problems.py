@@ -32,8 +32,8 @@ from lasthop.errors import (
 )
 
 MAX_DETAIL = 500
-"""The longest text of an error, in characters: it repeats parts of the request, which may be
-long."""
+"""The longest text of an error, in characters: an error may quote parts of the request, which may
+be long."""
 
 _PLACE = re.compile(r"(.*?)(?: - at `\$(.*)`)?", re.DOTALL)
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
@@ -68,11 +68,12 @@ INTERNAL = Internal("the gateway failed to handle the request; the reason is in 
 
 
 class ProblemDetail(msgspec.Struct, omit_defaults=True):
-    """Why a request was refused; nothing of it was done, unless the code is `outcome_open`."""
+    """Why a request was refused; the request has changed nothing, unless the code is
+    `outcome_open`."""
 
     code: str
-    """The stable code of the error, for programs. With `outcome_open` the request may still be
-    done."""
+    """The stable code of the error, for programs. With `outcome_open` the request may still take
+    effect."""
     detail: str
     """The explanation of the error, for people."""
     field: str | None = None
@@ -81,8 +82,9 @@ class ProblemDetail(msgspec.Struct, omit_defaults=True):
     conflict: tuple[str, ...] | None = None
     """For a contradiction: a smallest set of requirements that cannot be met together."""
     ids: tuple[str, ...] | None = None
-    """With `outcome_open`: the ids of the messages that will exist if the request is done, all of
-    them or none. While that is open, `GET /v1/messages/ID` answers 503."""
+    """With `outcome_open`: the ids of the messages that will exist if the request takes effect;
+    either all of them will exist or none. Until that is known, `GET /v1/messages/ID` answers
+    503."""
 
 
 class Problem(msgspec.Struct):

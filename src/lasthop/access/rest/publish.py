@@ -1,8 +1,8 @@
 """The route that every message takes: `POST /v1/messages`, with one commit for a whole batch.
 
-There are two ways in. A request of any size comes by ASGI; a small one is taken as a whole, without
-a task of its own: small requests that arrive in the same turn of the event loop are published
-together.
+There are two ways in. A request of any size comes by ASGI; a small request is handled as a whole,
+without a task of its own: small requests that arrive in the same turn of the event loop are
+published together.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class Publishing:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def take(self, request: Request, respond: Respond) -> None:
-        """Accept one message, or a batch together; `respond` is called once, when it is durable or
-        refused."""
+        """Accept one message, or a batch together; `respond` is called once, when the messages are
+        durable or refused."""
         context = self._context
         headers, body = request.headers, request.body
         try:

@@ -1,4 +1,5 @@
-"""Handlers for answers: those of devices to a message, and a publisher's answer to a device."""
+"""Handlers for answers: the answers of devices to a message, and a publisher's answer to a
+device."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ from lasthop.message import Message, Target, TargetKind, key_time
 from lasthop.store.commit import DeliveryRow
 
 MOST_BYTES = 4 << 20
-"""The most bytes of answers in one response; further answers are listed by id, to be fetched one by
-one."""
+"""The largest number of bytes of answers in one response; further answers are listed by id only,
+and can be fetched one by one."""
 
 
 class ReplyQuery(msgspec.Struct, forbid_unknown_fields=True):
@@ -64,10 +65,10 @@ class Replies(msgspec.Struct):
     id: str
     replies: list[Reply]
     missing: list[str]
-    """The devices that have not answered, including those that cannot any more."""
+    """The devices that have not answered, including devices that can no longer answer."""
     complete: bool
-    """Whether every device that can answer has done so, or as many answers arrived as were
-    wanted."""
+    """Whether every device that can answer has answered, or as many answers as were asked for have
+    arrived."""
     more: bool
     """Whether there are more answers or devices than are listed."""
 
@@ -106,8 +107,8 @@ async def get_reply(exchange: RestExchange) -> Response:
 async def first_reply(
     exchange: RestExchange, message: Message, device: int | None, patience: float
 ) -> Message:
-    """Wait for the first answer to a message, from one device or any, and not beyond the message's
-    deadline for answers; raise `NoReply` if there is none."""
+    """Wait for the first answer to a message, from one device or from any, but not beyond the
+    message's deadline for answers; raise `NoReply` if no answer came."""
     context = exchange.context
 
     def ready(rows: list[DeliveryRow]) -> bool:
@@ -123,8 +124,8 @@ async def first_reply(
 
 
 async def get_replies(exchange: RestExchange) -> Response:
-    """Return the answers to a message as soon as all devices that can have answered, `most` have,
-    or the time is up."""
+    """Return the answers to a message as soon as every device that can answer has answered, `most`
+    devices have answered, or the time is up."""
     query = exchange.query(GatherQuery)
     context = exchange.context
     message = await context.find(exchange.caller, exchange.path("id"))
@@ -178,8 +179,8 @@ def _reply(device: str | None, message: Message, *, shown: bool) -> Reply:
 
 
 def in_time(message: Message, reply: int) -> bool:
-    """Whether a delivery has an answer that came before the message's deadline for answers, if it
-    has one."""
+    """Whether a delivery has an answer, and the answer came before the message's deadline for
+    answers if there is a deadline."""
     return reply != 0 and (message.reply_before is None or key_time(reply) < message.reply_before)
 
 

@@ -36,8 +36,8 @@ from lasthop.message import (
 from lasthop.wire.tracecontext import Headers
 
 MAX_HEADERS = 32
-"""The most headers of a message. They travel on the last hop, whose frames list at most 64
-texts."""
+"""The largest number of headers of a message. The headers are sent to the device, in frames that
+have room for 64 texts."""
 
 Moment: TypeAlias = float | str
 _Text = Annotated[str, Meta(max_length=250)]
@@ -220,8 +220,9 @@ class Converter:
         answers: Message | None = None,
         content: bytes | None = None,
     ) -> Submission:
-        """Convert one publication. With a `target` the publication may leave its own out; `answers`
-        is the message that it replies to; `content` is the body of a request that is not JSON."""
+        """Convert one publication. With `target`, the publication need not name a target; `answers`
+        is the message that the publication replies to; `content` is the body of a request that is
+        not JSON."""
         address = (p.to, p.device, p.user, p.topic, p.group)
         found = self._targets.get(address)
         if found is None:

@@ -1,4 +1,4 @@
-"""The limits of the REST door. Each number says what it protects."""
+"""The limits of the REST door, each with an explanation of what it protects."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class RestSettings:
     max_body: int = 16 << 20
     """The largest request, in bytes: a batch of 500 messages of 32 kB, or 15 of the largest."""
     max_held: int = 256 << 20
-    """The most bytes of all requests that are being read or not yet durable: how much of the
-    gateway's memory publishers can use, whatever their number."""
+    """The largest number of bytes, in all requests together, that are being read or are not yet
+    durable: this limits the memory that publishers can use, however many there are."""
     max_messages: int = 500
-    """The most messages in a request. They are accepted together, and nobody else is served
-    meanwhile: a plain message takes 10 microseconds, one with all headers 40. A larger batch gains
-    nothing."""
+    """The largest number of messages in a request. They are accepted together, and nobody else is
+    served meanwhile: a plain message takes 10 microseconds, one with all headers 40. A larger batch
+    gains nothing."""
     max_message: int = 1 << 20
     """The largest message, in bytes, with its title, content type and headers. The same as the
     core's limit for bodies, so that it fits into one frame on the last hop."""
@@ -30,10 +30,11 @@ class RestSettings:
     """The longest time that a request may wait for a delivery or answer, in seconds. Proxies cut
     longer requests off."""
     max_waiting: int = 1000
-    """The most requests that wait at once: each holds a connection and, at every change of its
-    message, costs a read of the store."""
+    """The largest number of requests that wait at a time: each of them holds a connection and, at
+    every change of its message, costs a read of the store."""
     max_listed: int = 1000
-    """The most deliveries or devices in one answer; the rest is asked for page by page."""
+    """The largest number of deliveries or devices in one answer; clients ask for the rest page by
+    page."""
     messages: Rate = field(default_factory=lambda: Rate(50_000, 250_000))
     """The rate of messages per credential: about what one gateway makes durable in a second, and
     five seconds of it at once. A publisher that sends too much delays the others by no more than

@@ -1,4 +1,5 @@
-"""Handlers for streams over HTTP: opened, sent in pieces or in one long request, fetched, ended.
+"""Handlers for streams over HTTP: to open a stream, send it in pieces or in one long request, fetch
+it and end it.
 
 A sender names the offset of what it sends, and a receiver the offset from which it fetches: after a
 lost connection both ask for the stream's position, and continue there.
@@ -31,10 +32,11 @@ from lasthop.message import DEFAULT_PRIORITY, Target, TargetKind, parse_id
 from lasthop.store.streams import StreamRow
 
 FETCH = 1 << 20
-"""The most bytes of a stream in one response."""
+"""The largest number of bytes of a stream in one response."""
 
 FULL = 30.0
-"""Seconds that a request to send waits for room in the stream's window."""
+"""Seconds that a request to send waits for room in the stream's window; after that it is answered
+with the stream's position."""
 
 _BINARY = "application/octet-stream"
 
@@ -88,7 +90,8 @@ class ContentQuery(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class End(msgspec.Struct, forbid_unknown_fields=True):
-    """The size and checksum of what the sender has sent, for comparison."""
+    """The size and checksum of everything that the sender has sent, to compare with what the
+    gateway received."""
 
     size: Annotated[int, Meta(ge=0)] | None = None
     checksum: Annotated[str, Meta(pattern="^[0-9a-f]{8}$", description="CRC-32")] | None = None
@@ -202,7 +205,8 @@ async def _append(exchange: RestExchange, key: int, offset: int, part: bytes) ->
 
 
 async def fetch(exchange: RestExchange) -> Response:
-    """Return the stream's content from `offset`; the gateway discards everything before."""
+    """Return the stream's content from `offset`; the gateway discards everything before
+    `offset`."""
     query = exchange.query(ContentQuery)
     key, caller, context = _key(exchange), exchange.caller, exchange.context
 

@@ -21,17 +21,18 @@ class SurrogateInfo(msgspec.Struct, kw_only=True):
     waiting: int
     """The number of messages that wait for the surrogate."""
     queue: int
-    """The most messages that may wait for the surrogate."""
+    """The largest number of messages that may wait for the surrogate."""
     state_bytes: int
     state_limit: int
     outcomes: dict[str, int]
-    """The number of messages by what the surrogate did with them, since the gateway was started."""
+    """The number of messages that the surrogate has handled since the gateway was started, by what
+    the surrogate did with them."""
     restarts: int
     last_failure: str
 
 
 class SurrogateManager(Protocol):
-    """Watches over the surrogates of a gateway: says how they are, and reloads them."""
+    """Watches over the surrogates of a gateway: reports their states, and reloads them."""
 
     def status(self) -> list[SurrogateInfo]:
         """Return the state of every surrogate of the gateway."""

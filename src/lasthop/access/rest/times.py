@@ -77,5 +77,5 @@ def micros_of(time: datetime) -> Micros:
 
 
 def datetime_of(time: Micros) -> datetime:
-    """Return a time in the form in which answers write it."""
+    """Return a time in microseconds since 1970 as a `datetime` in UTC."""
     return _EPOCH + timedelta(microseconds=time)

@@ -52,13 +52,15 @@ class TopicWithdrawal(msgspec.Struct):
 
 
 class SubscriptionInfo(msgspec.Struct, omit_defaults=True):
-    """A device's subscription to a topic, and how many of its messages are where."""
+    """A device's subscription to a topic, with the number of its messages on the device and at the
+    gateway."""
 
     topic: str
     terms: TopicTerms | None = None
     """The terms of the subscription; without terms every message is sent at once."""
     policy: str | None = None
-    """The policy that decides how many messages are sent ahead of being read."""
+    """The policy that decides how many messages are sent to the device before the user asks for
+    them."""
     unread: int = 0
     """The number of messages that the device stores unread."""
     waiting: int = 0
@@ -66,7 +68,7 @@ class SubscriptionInfo(msgspec.Struct, omit_defaults=True):
     by_rule: bool = False
     """Whether the subscription follows from a rule about the device's context."""
     xpath: str | None = None
-    """The XPath filter: only XML messages in which it selects something are delivered."""
+    """The XPath filter: only XML messages in which the filter selects something are delivered."""
 
 
 class SubscriptionList(msgspec.Struct):

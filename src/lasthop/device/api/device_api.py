@@ -1,5 +1,5 @@
-"""The base of the device's API: its session's turns, its contact, and the handles that callers
-hold."""
+"""The base of the device's API, with the parts that every subject uses: the session's turns, the
+contact with the gateway, and the handles of messages."""
 
 from __future__ import annotations
 
@@ -42,15 +42,16 @@ class DeviceApi:
         return await self._turns.ask(act)
 
     def happen(self, act: Callable[[DeviceSession, int], Any]) -> None:
-        """Run `act` with the session and the time soon, without waiting for it."""
+        """Run `act` with the session and the current time in the next turn, without waiting for its
+        result."""
         self._turns.post(act)
 
     async def enqueue(
         self, act: Callable[[DeviceSession, Micros], int], note: Callable[[int], T]
     ) -> T:
         """Run `act`, which queues a message and returns its key; return when the message is durable
-        on this device. `note` gets the key before any event of the message is reported, and its
-        result is returned."""
+        on this device. `note` is called with the key before any event of the message is reported;
+        its result is returned."""
         self.opened()
         queued: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
@@ -121,7 +122,7 @@ class DeviceApi:
         raise NotImplementedError
 
     def speak_by(self, preferences: Preferences) -> None:
-        """Send over the link that these preferences make the best one."""
+        """Send over the best link according to these preferences."""
         self._contact.prefer(preferences)
 
     def now(self) -> Micros:

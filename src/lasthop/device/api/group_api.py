@@ -16,7 +16,7 @@ class GroupApi(DeviceApi):
     """Methods of `Device` for groups, queues and claims."""
 
     async def join_group(self, name: str) -> MessageHandle:
-        """Join a group; the device gets the messages that are sent to it from now on."""
+        """Join a group; the device gets the messages that are sent to the group from now on."""
         return await self.post(compose.membership(f"group:{name}", on=True))
 
     async def leave_group(self, name: str) -> MessageHandle:
@@ -24,8 +24,9 @@ class GroupApi(DeviceApi):
         return await self.post(compose.membership(f"group:{name}", on=False))
 
     async def consume(self, queue: str) -> MessageHandle:
-        """Take messages from a queue, in turn with the other devices that do. They come like any
-        other message; one that is not done within the queue's patience goes to another device."""
+        """Take messages from a queue, in turn with the other devices that do. The messages come
+        like any others. If the application is not done with a message in the time that the queue
+        allows, the message goes to another device."""
         return await self.post(compose.membership(f"queue:{queue}", on=True))
 
     async def stop_consuming(self, queue: str) -> MessageHandle:
@@ -36,10 +37,10 @@ class GroupApi(DeviceApi):
         """Ask to be the only device that acts on a message of a group; the result is true if the
         claim is granted.
 
-        The answer is final: asking again, also after a crash, gets the same one. Raises
+        The answer is final: a second claim, also after a crash, gets the same answer. Raises
         InvalidRequest if the message is not claimable, MessageRefused if the gateway cannot decide
-        about it, or TimeoutError after `timeout` seconds; the claim may still be granted then: ask
-        again.
+        about the claim, or TimeoutError after `timeout` seconds. After a TimeoutError the claim may
+        still be granted: call `claim` again.
         """
         answer: asyncio.Future[Claim] = asyncio.get_running_loop().create_future()
         key = await self.enqueue(

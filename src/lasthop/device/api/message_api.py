@@ -29,9 +29,9 @@ class MessageApi(DeviceApi):
         """Send a message to `device:NAME`, `user:NAME`, `topic:NAME`, `service:NAME`, `group:NAME`,
         `queue:NAME` or `app:` (every device of the app).
 
-        Returns when the message is durable on this device, connected or not; the handle reports the
-        rest. Raises InvalidRequest if the target or an option is invalid, TooLarge if the message
-        never fits, and Overloaded if the outbox is full.
+        Returns when the message is durable on this device, whether it is connected or not; the
+        returned handle reports the further progress. Raises InvalidRequest if the target or an
+        option is invalid, TooLarge if the message never fits, and Overloaded if the outbox is full.
         """
         return await self.post(compose.message(target, body, **options))
 
@@ -49,8 +49,8 @@ class MessageApi(DeviceApi):
         timeout: float,  # noqa: ASYNC109
         **options: Unpack[Options],
     ) -> Message:
-        """Send a request and return its answer. The request is not delivered any more after
-        `timeout` seconds, and an answer that comes later is dropped.
+        """Send a request and return its answer. After `timeout` seconds the request is no longer
+        delivered, and an answer that still comes is dropped.
 
         Raises TimeoutError if no answer came in time, MessageRefused if the gateway refuses the
         request, and the errors of `send`.
@@ -71,9 +71,9 @@ class MessageApi(DeviceApi):
     ) -> Gathered:
         """Ask every device of a topic, a user or the app, and collect their answers.
 
-        Returns when all have answered, when `most` have, or after `timeout` seconds. Each device
-        counts once; `missing` in the result names the devices that have not answered. Raises
-        MessageRefused and the errors of `send`.
+        Returns when all devices have answered, when `most` devices have answered, or after
+        `timeout` seconds. Each device counts once; `missing` in the result names the devices that
+        have not answered. Raises MessageRefused and the errors of `send`.
         """
         expects = Expectation(gather=True, most=most)
         within = round(timeout * SECOND)
@@ -90,7 +90,7 @@ class MessageApi(DeviceApi):
 
     async def report(self, **context: object) -> MessageHandle:
         """Report the user's context (`city="oslo"`, `activity="meeting"`); subscriptions that
-        depend on it follow. The report replaces the last one."""
+        depend on the context change with it. The report replaces the last one."""
         return await self.report_context(context)
 
     async def report_context(self, report: Mapping[str, object]) -> MessageHandle:
@@ -105,7 +105,7 @@ class MessageApi(DeviceApi):
         count: int = 1,
         queue_size: int = -1,
     ) -> MessageHandle:
-        """Report that the user has read a message, or `count` messages of `topic`, of the
-        `queue_size` that were there (-1: unknown)."""
+        """Report that the user has read a message, or `count` messages of `topic`. `queue_size` is
+        the number of messages that were there to read, or -1 if unknown."""
         draft = compose.read(read=message, topic=topic, count=count, queue_size=queue_size)
         return await self.post(draft)

@@ -1,5 +1,5 @@
-"""The device's preferences about links and spending, and explanations of what was decided by
-them."""
+"""The device's preferences about links and spending, and explanations of the decisions that follow
+from them."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class PreferenceApi(DeviceApi):
     ) -> MessageHandle:
         """Set which links to use, when not to disturb the user, and what may be spent.
 
-        The gateway obeys the preferences for messages to this device, and the device for messages
-        that it sends, also after a restart; each counts its own spending. `sending` sets other
-        preferences for the messages that this device sends. Returns when the preferences are
-        durable on this device.
+        The gateway obeys the preferences for messages to this device, and the device obeys them for
+        messages that it sends, also after a restart. The gateway and the device count their
+        spending separately. `sending` sets other preferences for the messages that this device
+        sends. Returns when the preferences are durable on this device.
         """
         ours = preferences if sending is None else sending
         draft = compose.preferences(preferences)
@@ -41,8 +41,8 @@ class PreferenceApi(DeviceApi):
         return handle
 
     async def explain(self, message: MessageHandle | str) -> Explanation | None:
-        """Return why a message that this device sent, given by handle or id, went over its link or
-        waits. None if the device has no preferences, or the decision is too old to be
+        """Return why a message of this device, given by handle or id, went over a certain link or
+        still waits. None if the device has no preferences, or the decision is too old to be
         remembered."""
         key = message.key if isinstance(message, MessageHandle) else int(message, 16)
         found: Explanation | None = await self.do(

@@ -26,8 +26,8 @@ class StreamApi(DeviceApi):
         return OutgoingStream(self, key)
 
     async def outgoing_streams(self) -> list[OutgoingStream]:
-        """Return the streams of this device that it has not ended; after a crash go on writing at
-        their `position`."""
+        """Return the streams that this device sends and has not ended; after a crash, continue to
+        write each of them at its `position`."""
         found = await self.do(lambda session, _now: session.pieces.outgoing.states())
         return [
             OutgoingStream(self, key, state.position)
@@ -45,9 +45,9 @@ class StreamApi(DeviceApi):
         return [IncomingStream(self, key) for key in keys]
 
     def on_stream(self, reader: Callable[[IncomingStream], Awaitable[None]]) -> None:
-        """Read every incoming stream with a coroutine function, each in a task of its own; also the
-        streams that were not read to the end before a restart. An exception of the reader ends the
-        device."""
+        """Call a coroutine function for every incoming stream, each in a separate task, to read the
+        stream. Streams that were not read to the end before a restart are included. An exception of
+        the reader ends the device."""
         self.opened()
         started: set[int] = set()
 

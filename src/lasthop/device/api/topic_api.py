@@ -17,8 +17,8 @@ class TopicApi(DeviceApi):
     """Methods of `Device` that subscribe to topics and read ranked topics."""
 
     async def subscribe(self, topic: str, **options: Unpack[SubscriptionOptions]) -> MessageHandle:
-        """Subscribe to a topic, or to the topics of a pattern. With any option but `xpath` (`max`,
-        `threshold`, `mode` ...) the topic is a ranked one: see `read`."""
+        """Subscribe to a topic, or to the topics of a pattern. With any option other than `xpath`
+        (`max`, `threshold`, `mode` ...) the topic becomes a ranked topic: see `read`."""
         return await self.post(compose.subscription(topic, on=True, **options))
 
     async def unsubscribe(self, topic: str) -> MessageHandle:
@@ -33,13 +33,12 @@ class TopicApi(DeviceApi):
         timeout: float = 5.0,  # noqa: ASYNC109
         automatic: bool = True,
     ) -> list[Message]:
-        """Return the best `n` unread messages of a ranked topic, best first; without `n` as many as
-        the subscription's `max` allows.
-
-        If connected, these are the best on this device and at the gateway; if not, or if the
-        gateway does not answer within `timeout` seconds, the best on this device. A message is done
-        when it is returned. If `automatic` is False, a message is done only when the application
-        calls `done`; one that was not done comes again after a crash, as one of `messages`. Raises
+        """Return the best `n` unread messages of a ranked topic, best first; without `n`, as many
+        as the subscription's `max` allows. If the device is connected, they are the best of all
+        messages on this device and at the gateway; if it is not connected, or the gateway does not
+        answer within `timeout` seconds, they are the best on this device. A message is done when it
+        is returned. If `automatic` is False, a message is done only when the application calls
+        `done`; after a crash, a message that was not done comes again through `messages`. Raises
         MessageRefused if the gateway refuses the question.
         """
         self.opened()
@@ -84,10 +83,12 @@ class TopicApi(DeviceApi):
 
     def on_retracted(self, callback: Callable[[str, bool], None]) -> None:
         """Set the function that is called with the id of a message that is no longer worth showing
-        (its rank fell, or another device claimed it), and with whether the application already got
-        it. If so, the application should remove it from view; otherwise it is removed here."""
+        (its rank fell, or another device claimed it), and with a flag that says whether the
+        application already got the message. If it did, the application should remove the message
+        from view; otherwise the device removes it."""
         self.handles.on_retracted = callback
 
     def on_withdrawn(self, callback: Callable[[str], None]) -> None:
-        """Set the function that is called with a topic when its publisher has withdrawn it."""
+        """Set the function that is called with the name of a topic when the topic's publisher has
+        withdrawn it."""
         self.handles.on_withdrawn = callback

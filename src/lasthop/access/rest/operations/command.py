@@ -1,5 +1,5 @@
-"""Describes the command of an operation: what the command line needs beside the operation
-itself."""
+"""Describes the command of an operation: everything that the command line needs to know and that
+the operation does not say."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Row: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """How a field is given on the command line, where its name and description do not determine it.
-    A required field is an argument, any other an option; the option of a field that is true by
-    default makes it false."""
+    """How a field is given on the command line, if that does not follow from the field's name and
+    description. A required field is an argument, any other field an option; if a field is true by
+    default, its option makes it false."""
 
     flag: str = ""
-    """The name of the option, if it differs from the field's."""
+    """The name of the option, if it differs from the name of the field."""
     about: str = ""
-    """The help text, where the field's own description is for another reader."""
+    """The help text, if the field's own description does not suit the command line."""
     form: str | None = None
     """The form of a value, as help shows it."""
     many: bool = False
@@ -28,7 +28,7 @@ class Given:
     size: bool = False
     """Whether the value is a number of bytes that may have a unit."""
     default: list[str] | None = None
-    """The values of an option that is not given, although its field is required."""
+    """The values that a required field has if its option is not given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,15 @@ class Command:
     more: str = ""
     """Sentences of the help that follow the summary."""
     given: Mapping[str, Given] = field(default_factory=dict)
-    """The fields and parts of the path whose option or argument needs its own description."""
+    """Descriptions of the options and arguments that do not follow from the field or the part of
+    the path."""
     fixed: Mapping[str, object] = field(default_factory=dict)
     """Fields that have no option, with their values; None leaves a field out."""
     file: bool = False
     """Whether the body is read from a file with JSON."""
     app: bool = True
-    """Whether the command is about one app, that of `--app`; otherwise it is about the gateway."""
+    """Whether the command is about one app, which `--app` names; otherwise it is about the whole
+    gateway."""
     offline: bool = True
     """Whether the command can work on a data directory that no gateway is using."""
     says: str | Callable[[Row], str] = ""
@@ -62,12 +64,13 @@ class Command:
     """The field of the answer with the rows of the table; if `says` is empty, the rows are the
     whole result."""
     columns: str = ""
-    """The columns of the table: headings, with `=` and the field where its name differs."""
+    """The columns of the table: headings, each followed by `=` and the name of the field if the two
+    differ."""
     derived: Mapping[str, Callable[[Row], object]] = field(default_factory=dict)
     """Columns whose value is computed from a row rather than found in it."""
     each: bool = False
     """Whether JSON output has one line for every row; otherwise it has one line for all rows."""
     result: Callable[[Row], Row] | None = None
-    """Computes the JSON output, where it is not the answer itself."""
+    """Computes the JSON output, if the output differs from the answer."""
     fails: Callable[[Row], str] | None = None
     """Returns why the command fails although the operation succeeded; empty if it does not fail."""

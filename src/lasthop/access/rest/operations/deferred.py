@@ -12,8 +12,8 @@ from typing import Any
 
 
 class Deferred:
-    """Stands for an object at a place in a module that is not imported yet; an attribute of the
-    stand-in stands for the object's attribute."""
+    """A stand-in for an object in a module that is not imported yet; an attribute of the stand-in
+    is a stand-in for the object's attribute."""
 
     def __init__(self, module: str, place: str = "") -> None:
         self._module = module
@@ -24,8 +24,8 @@ class Deferred:
 
 
 def resolve(value: Any) -> Any:
-    """Return the object that a stand-in stands for, importing its module; return any other value as
-    it is."""
+    """Return the object that a stand-in stands for, importing its module; return any other value
+    unchanged."""
     if not isinstance(value, Deferred):
         return value
     return attrgetter(value._place)(import_module(value._module))

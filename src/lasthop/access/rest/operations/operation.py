@@ -53,8 +53,8 @@ class Operation:
     summary: str
     scope: Scope
     handler: Handler | None
-    """The function that serves the operation; None for the hot route, which the door serves
-    itself."""
+    """The function that serves the operation; None for publishing, which the door serves itself
+    because it must be fast."""
     body: Any = None
     """The type of the body; None if there is no body."""
     optional: bool = False
@@ -65,9 +65,11 @@ class Operation:
     answers: dict[int, Any] = field(default_factory=dict)
     """Types of the answer by status, several in a tuple; `bytes` for content of any type."""
     refusals: tuple[int, ...] = ()
-    """Statuses of refusals beside those that every operation can have."""
+    """HTTP statuses with which the operation can be refused, besides the statuses that every
+    operation can have."""
     once: bool = False
-    """Whether the operation takes an Idempotency-Key, with which a repeated request acts once."""
+    """Whether the operation accepts an Idempotency-Key, so that a repeated request takes effect
+    only once."""
     command: Command | str
     """The command that performs the operation, or the reason why there is none."""
 
