@@ -35,8 +35,8 @@ GOODBYE = 2.0
 """Seconds that closing a device waits for its last frames to leave."""
 
 LASTING: Micros = 2 * SECOND
-"""How long a contact must last to reset the backoff: a gateway that accepts and closes at once must
-not be dialled faster and faster."""
+"""How long a contact must last before the pause between attempts is reset to the shortest: a
+gateway that accepts connections and closes them at once must not be dialled without pauses."""
 
 ANOTHER_NETWORK = "the device is on another network"
 
@@ -61,7 +61,8 @@ class Contact:
         self.link_label = link
         self.network = network
         self.problem = "not connected yet"
-        """Why the device is not connected, or last was not, in words for people."""
+        """The reason, in words for people, why the device is not connected; if it is connected, why
+        it last was not."""
         self._turns = turns
         self.address = address
         self._tls = tls
@@ -175,7 +176,7 @@ class Contact:
 
     @property
     def place(self) -> str:
-        """The name under which facts about the present network are remembered."""
+        """The name of the present network, under which the device remembers facts about it."""
         return self.network or self.link_label or ""
 
     def _paced(self, hello: Hello) -> Hello:
@@ -183,8 +184,8 @@ class Contact:
         return msgspec.structs.replace(hello, heartbeat=self._heartbeats.asks(place))
 
     async def probe(self, heartbeat: int) -> tuple[ProbeChannel, Micros | None]:
-        """Open a channel that may be lost; return it with the silence that the gateway allows on
-        it, None if the gateway could not be reached."""
+        """Open a channel for a trial, which may break it. Return the channel and the silence that
+        the gateway allows on it; the silence is None if the gateway could not be reached."""
         terms = self._turns.terms
         hello = Hello(
             app=terms.app,
@@ -210,13 +211,13 @@ class Contact:
             self.leave(but=1)
 
     def prefer(self, preferences: Preferences) -> None:
-        """Send over the link that these preferences make the best one; without preferences it is
-        the newest."""
+        """Send over the best link according to these preferences; without preferences, over the
+        newest link."""
         self._lines.prefer(preferences)
 
     def spent(self, session_event: LinkSpent) -> None:
-        """Close a link that has reached a limit of what this device sends; the last link stays
-        open, to receive."""
+        """Close a link that has reached a limit on what this device may send; the last open link is
+        not closed, so that the device can receive."""
         self._lines.closed[session_event.link] = session_event.until
         link = self._lines.numbered(session_event.channel)
         # The limit is on sending: over the last link the device still receives.
@@ -225,12 +226,13 @@ class Contact:
 
     @property
     def closed(self) -> dict[str, Micros]:
-        """The links that have reached a limit, and until when they are not to be used."""
+        """The links that have reached a limit, each with the time until which it must not be
+        used."""
         return self._lines.closed
 
     def begin_anew(self) -> None:
-        """Dial again by a way that is known to work; the new WELCOME tells which messages the
-        gateway lacks."""
+        """Dial again over a link that has worked before; the gateway's new WELCOME tells which
+        messages it lacks."""
         # Once is enough: the session stays stuck until the new channel is open.
         if self._lines.open and not self._renewing:
             self._renewing = True
@@ -276,7 +278,7 @@ class Contact:
     def send(
         self, frames: Sequence[Frame], routed: Mapping[int, Sequence[Frame]] = MappingProxyType({})
     ) -> None:
-        """Send the session's frames over the main link, and the `routed` ones over the channels
+        """Send the session's frames over the main link, and the `routed` frames over the channels
         chosen for them."""
         self._lines.send(frames)
         for channel, chosen in routed.items():

@@ -17,8 +17,9 @@ from lasthop.wire.hop.frames import Headers, Operation
 
 
 class GroupPart(DevicePart):
-    """The withheld messages of atomic groups, and the decisions about group messages. A withheld
-    message has no deadline here: the gateway decides, and always tells."""
+    """The withheld messages of atomic groups, and the decisions about group messages. On the device
+    a withheld message has no deadline: the gateway decides about it, and always sends its
+    decision."""
 
     word = Operation.DECISION
     takes_late = True

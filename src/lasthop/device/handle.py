@@ -79,15 +79,15 @@ class MessageHandle:
 
     @property
     def refusal(self) -> Refusal | None:
-        """Why the gateway refused the message; None if it did not."""
+        """The reason why the gateway refused the message; None if it has not refused it."""
         return self._refusal
 
     async def reached(self, status: Status, *, timeout: float | None = None) -> None:  # noqa: ASYNC109
         """Wait until the message has this status. Raises MessageRefused, TimeoutError after
         `timeout` seconds, or the error that ended the device.
 
-        A refusal may follow after ACCEPTED: then the gateway has the message and will not act on
-        it.
+        A message can be refused even after ACCEPTED: the gateway then has the message and will not
+        act on it.
         """
         async with asyncio.timeout(timeout):
             while True:

@@ -37,12 +37,12 @@ log = logging.getLogger("lasthop.device")
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """The answer to a claim, which is true in a condition if the claim was `granted`."""
+    """The answer to a claim; as a condition it is true if the claim was `granted`."""
 
     granted: bool
     by: str
-    """The device that has claimed the message; empty if it was removed, or if no device can claim
-    it any more."""
+    """The device that has claimed the message; empty if that device was removed, or if no device
+    can claim the message any more."""
 
     def __bool__(self) -> bool:
         return self.granted
@@ -57,8 +57,9 @@ _OUTCOMES: dict[GroupVerdict, Literal["released", "aborted", "claimed", "unclaim
 
 
 class HandleTable:
-    """Passes the events of the session on to handles and to calls that wait for an answer. Handles
-    are held weakly: one that the application dropped is forgotten."""
+    """Passes the events of the session on to handles and to calls that wait for an answer. Only
+    weak references to handles are held, so that a handle that the application drops is
+    forgotten."""
 
     def __init__(self) -> None:
         self._handles: WeakValueDictionary[int, MessageHandle] = WeakValueDictionary()
@@ -70,7 +71,7 @@ class HandleTable:
         self._pulls: dict[int, list[asyncio.Future[bytes]]] = {}
         self.on_stream: Callable[[int], None] | None = None
         self.unclaimed: list[Message] = []
-        """Messages that answer a read whose caller has stopped waiting."""
+        """Messages that came as the answer to a read after its caller had stopped waiting."""
         self.on_refused: Callable[[str, Refusal], None] | None = None
         self.on_link_spent: Callable[[LinkSpent], None] | None = None
         self.on_links_wanted: Callable[[tuple[str, ...]], None] | None = None
@@ -111,12 +112,13 @@ class HandleTable:
             self.on_settled(f"{key:016x}", settlement)
 
     def looking(self, key: int, answer: asyncio.Future[list[Message]]) -> int:
-        """Register the future for the answer to a look at a ranked topic; return the look's key."""
+        """Register the future for the gateway's answer to a question for the best messages of a
+        ranked topic; return the question's key."""
         self._looks[key] = answer
         return key
 
     def stop_looking(self, key: int) -> None:
-        """Forget the future for the answer to a look."""
+        """Forget the future for the answer to a question for the best messages of a topic."""
         self._looks.pop(key, None)
 
     def _looked(self, key: int, messages: list[Message]) -> None:

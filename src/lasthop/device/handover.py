@@ -1,7 +1,7 @@
 """The order in which messages are handed to the application, and how many at a time.
 
 A message is marked as offered by a commit before it is handed over, so that after a crash exactly
-the messages that may have been seen are called redelivered.
+the messages that the application may have seen are marked as redelivered.
 """
 
 from __future__ import annotations
@@ -44,8 +44,7 @@ class HandoverQueue:
             self._waiting.append(message)
 
     def hand(self, message: Message) -> None:
-        """Count a message as offered although its turn has not come: the application asked for
-        it."""
+        """Mark a message as offered before its turn, because the application asked for it."""
         message.offered = True
         self._outstanding += 1
         self.offered = max(self.offered, message.position + 1)
@@ -61,8 +60,8 @@ class HandoverQueue:
             self._outstanding -= 1
 
     def offer(self) -> None:
-        """Offer as many messages as the prefetch limit allows; that is durable with the next
-        change."""
+        """Mark as many messages as the prefetch limit allows as offered to the application; the
+        marks become durable with the next change."""
         while self._waiting and self._outstanding < self._prefetch:
             message = self._waiting.popleft()
             if not message.finished:
@@ -72,7 +71,8 @@ class HandoverQueue:
                 self.offered = max(self.offered, message.position + 1)
 
     def ready(self, now: Micros, durable: int) -> list[Message]:
-        """Return the messages to hand over now; offers below position `durable` are durable."""
+        """Return the messages to hand over now: the offered messages at positions below
+        `durable`."""
         messages = self._in_time(self._casual, now)
         offered = self._offered
         due: deque[Message] = deque()
@@ -82,14 +82,14 @@ class HandoverQueue:
         return messages
 
     def fresh(self, now: Micros) -> list[Message]:
-        """Return all messages that were not handed over yet, offered or not."""
+        """Return all messages that were not handed over yet, whether marked as offered or not."""
         messages = self._in_time(self._casual, now)
         messages += self._in_time(self._offered, now)
         messages += self._in_time(self._waiting, now)
         return messages
 
     def put_back(self, messages: Iterable[Message]) -> None:
-        """Return messages that were not handled to the head of the queue, in their order."""
+        """Put messages that were not handled back at the head of the queue, in their order."""
         kept = [m for m in messages if m.position != NO_POSITION and not m.finished]
         self._offered.extendleft(reversed([m for m in kept if m.offered]))
         self._waiting.extendleft(reversed([m for m in kept if not m.offered]))

@@ -1,4 +1,5 @@
-"""How often a device pings: as seldom as its network allows, which it finds out by itself.
+"""Decides how often a device pings: as seldom as its network allows. The device finds out by trials
+how seldom that is.
 
 Facts about networks are kept in the inbox. While the device is connected, trials run one at a time
 on extra channels that may be lost; a device that connects only briefly runs none.
@@ -22,21 +23,23 @@ MEMORY = "lasthop.networks"
 """The name under which the inbox keeps the facts about networks."""
 
 FIRST_TRIAL: Micros = 90 * SECOND
-"""The time in contact before the first trial: a device that stays so long is worth one."""
+"""How long a device must be connected before its first trial: for a shorter contact a trial is not
+worth its cost."""
 
 BETWEEN: Micros = 10 * SECOND
-"""The pause between one trial and the next."""
+"""The pause between two trials."""
 
 LATER: Micros = 1800 * SECOND
-"""The pause before the next trial if there is nothing to try, or a trial was inconclusive."""
+"""The longer pause before the next trial if there was nothing to try, or if the last trial was
+inconclusive."""
 
 AT_ONCE: Micros = 120 * SECOND
-"""A gateway that is reached again within this time was there all along: only the connection had
-died."""
+"""If the gateway is reached again within this time after a channel fell silent, the gateway is
+assumed to have been running all along: only the connection had died."""
 
 
 class Company(Protocol):
-    """What trials need of a device's contact."""
+    """The interface of a device's contact as trials use it."""
 
     @property
     def there(self) -> bool: ...
@@ -71,14 +74,14 @@ class Heartbeats:
         """The place, the interval and the time of the last channel that died of silence."""
 
     def asks(self, place: str) -> int | None:
-        """Return the seconds of silence to ask the gateway for in this place; None while nothing is
-        known."""
+        """Return how many seconds of silence to ask the gateway for on this network; None while
+        nothing is known about the network."""
         patience = self._networks.on(place)
         return patience.interval() // SECOND if patience.alive >= 0 else None
 
     def welcomed(self, link: ChannelLink, place: str) -> None:
-        """Set the pace of a new channel. If the last one died of silence a moment ago, its interval
-        was too long."""
+        """Set the ping interval of a new channel. If the last channel died of silence a moment ago,
+        note that its interval was too long."""
         heartbeat = getattr(link.machine, "heartbeat", None)
         if isinstance(heartbeat, Pinging):
             self._granted[link] = heartbeat.interval
@@ -92,12 +95,12 @@ class Heartbeats:
         self._pace(place)
 
     def told(self, place: str, interval: Micros) -> None:
-        """Use the interval that other devices have found in this place, according to the
-        gateway."""
+        """Use the ping interval that other devices have found to work on this network, according to
+        the gateway."""
         self._networks.on(place).told(interval)
 
     def lost(self, link: ChannelLink, place: str) -> None:
-        """Note that a channel has ended: of silence, if a ping was not answered."""
+        """Note that a channel has ended; if a ping was not answered, it died of silence."""
         self._granted.pop(link, None)
         heartbeat = getattr(link.machine, "heartbeat", None)
         if isinstance(heartbeat, Pinging) and heartbeat.unanswered:

@@ -18,7 +18,8 @@ class Transaction(Protocol):
     """Writes to the inbox that become durable together."""
 
     def get(self, name: str) -> bytes | None:
-        """Return the value under a name (an output file's length, a total, a position), or None."""
+        """Return the value that the application stored under a name (an output file's length, a
+        total, a position), or None."""
         ...
 
     def put(self, name: str, value: bytes) -> None:
@@ -48,7 +49,7 @@ class Inbox(Protocol):
     def apply(self, change: Change) -> None:
         """Write a change in a transaction of its own.
 
-        Raises StoreFull or StoreBroken, and then has done nothing.
+        If it raises StoreFull or StoreBroken, nothing was written.
         """
         ...
 

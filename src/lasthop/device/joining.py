@@ -1,5 +1,5 @@
-"""One more channel beside the first of a device: dialled, granted by the gateway, listened to until
-it ends."""
+"""Opens a further channel of a device beside its first: dials it, waits until the gateway grants
+it, and listens to it until it ends."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ class Joining:
     async def dial(
         self, way: GatewayWay, ways: dict[ChannelLink, GatewayWay], tls: ssl.SSLContext | None
     ) -> str | None:
-        """Open the channel, and record its way; return None if it is granted, otherwise why not."""
+        """Open the channel, and record the address and link that it uses; return None if the
+        gateway grants it, otherwise the reason why not."""
         self._way, self._ways = way, ways
         try:
             await dial(way.address, self._hello, self._ends, tls=tls)

@@ -1,5 +1,5 @@
-"""Messages that are stored and acknowledged outside the inbox, until the part that keeps them lets
-the application see them."""
+"""Messages that are acknowledged and stored outside the inbox until the application may see
+them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lasthop.device.message import Message
 
 
 class KeptMessages:
-    """The messages that one part keeps outside the inbox, by key."""
+    """The messages that one part of the session keeps outside the inbox, by key."""
 
     def __init__(self, keys: set[int], mark: ChangeMark) -> None:
         """Start without messages; `keys` is the set of the keys that all parts keep."""

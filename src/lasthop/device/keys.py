@@ -1,5 +1,5 @@
-"""The keys of messages that the application is done with, by which a repeat is recognised in a new
-epoch."""
+"""The keys of messages that the application is done with, so that a message that is sent again in a
+new epoch is recognised."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Iterable
 class KeyMemory:
     """Remembers at least the last `limit` keys, at most twice as many.
 
-    There are two generations: when the young one is full the old one is forgotten at once, which
-    costs nothing for each key and lets an inbox forget in the same steps.
+    The keys are in two generations: when the young generation is full, the old one is forgotten as
+    a whole. Forgetting so costs nothing for each key, and an inbox can forget in the same steps.
     """
 
     __slots__ = ("_added", "_limit", "_old", "_young", "generation")

@@ -65,7 +65,7 @@ class Lines:
         return next((link for link, number in self._numbers.items() if number == channel), None)
 
     def prefer(self, preferences: Preferences) -> None:
-        """Send over the link that these preferences make the best one."""
+        """Send over the best link according to these preferences."""
         self._preferences = preferences
         self._choose()
 
@@ -76,15 +76,15 @@ class Lines:
             self._turns.room = True
 
     def send(self, frames: Sequence[Frame]) -> None:
-        """Send frames over the main link, and let the others count them."""
+        """Send frames over the main link, and tell the other links that they were sent."""
         if self.open and frames:
             self._hand_over(self.open[-1], frames)
             for link in self.open[:-1]:
                 link.sent_elsewhere(frames)
 
     def send_over(self, channel: int, frames: Sequence[Frame]) -> None:
-        """Send frames over one particular link. If it has ended, the session is told of that
-        separately."""
+        """Send frames over one particular link. If the link has ended, nothing is sent; the session
+        hears of the end separately."""
         link = self.numbered(channel)
         if link is not None:
             self._hand_over(link, frames)
@@ -106,7 +106,7 @@ class Lines:
             self._turns.room = not paused
 
     def drained(self, link: ChannelLink) -> None:
-        """Note that the last piece has left its link's unsent buffer."""
+        """Note that the last piece of a transfer has left the unsent buffer of its link."""
         if link is self._fed and not self._turns.drained:
             elapsed = self._clock.now() - self._fed_at
             self._turns.drained = True

@@ -34,7 +34,8 @@ class Message(msgspec.Struct, gc=False, eq=False):
     position: int = NO_POSITION
     """The message's place in the inbox; positions only grow, also when a new epoch begins."""
     number: int | None = None
-    """The message's sequence number in the present epoch; None if a new epoch began without it."""
+    """The message's sequence number in the present epoch; None if the message has none in this
+    epoch."""
     deadline: Micros | None = None
     redelivered: bool = False
     """Whether the application may have seen the message before a crash."""
@@ -81,7 +82,7 @@ class Message(msgspec.Struct, gc=False, eq=False):
 
     @property
     def topic(self) -> str | None:
-        """The topic that the message was published to; None if it came through none."""
+        """The topic that the message was published to; None if it was not published to a topic."""
         return self.frame.topic
 
     @property
@@ -131,12 +132,12 @@ class Message(msgspec.Struct, gc=False, eq=False):
 
     @property
     def queue(self) -> str | None:
-        """The queue that the message was taken from; None if it came through none."""
+        """The queue that the message was taken from; None if it did not come from a queue."""
         return self.headers.queue
 
     @property
     def group(self) -> str | None:
-        """The group that the message was sent to; None if it came through none."""
+        """The group that the message was sent to; None if it was not sent to a group."""
         return self.headers.group
 
     @property
@@ -146,7 +147,8 @@ class Message(msgspec.Struct, gc=False, eq=False):
 
     @property
     def in_reply_to(self) -> int | None:
-        """The key of the message that this one answers; None if it answers none."""
+        """The key of the message to which this message is the answer; None if this message is not
+        an answer."""
         return self.headers.in_reply_to
 
     @property
@@ -156,8 +158,8 @@ class Message(msgspec.Struct, gc=False, eq=False):
 
     @property
     def reply_before(self) -> Micros | None:
-        """The time until which the sender waits for an answer, in microseconds; None if it waits
-        for none."""
+        """The time until which the sender waits for an answer, in microseconds; None if the sender
+        does not wait."""
         within = self.headers.reply_within
         return None if within is None else self.published_at + within * MILLISECOND
 

@@ -1,7 +1,6 @@
-"""The outgoing half of a device's session: the messages that the gateway may not have.
-
-A message gets its number from the order that is in force, leaves when it is durable, there is
-credit for it and a channel is open, and is stored until the gateway has acknowledged it.
+"""The outgoing half of a device's session: the messages that the gateway may not have. The
+`OutboxOrder` gives a message its number. The message leaves when it is durable, a channel is open
+and the gateway's credit allows it; it is stored until the gateway has acknowledged it.
 """
 
 from __future__ import annotations
@@ -28,12 +27,13 @@ from lasthop.wire.hop.ranges import RangeSet
 from lasthop.wire.hop.sequence import Outbound
 
 PRUNE = 256
-"""Acknowledged messages that may wait to be removed with some other change: after a crash the
-WELCOME acknowledges them again, so that a commit of their own would be wasted."""
+"""The number of acknowledged messages that may wait until another change removes them from the
+inbox: a separate commit would be wasted, since after a crash the WELCOME acknowledges them
+again."""
 
 
 class Outbox:
-    """The messages that were queued and the gateway has not acknowledged."""
+    """The messages that were queued and that the gateway has not acknowledged."""
 
     def __init__(self, terms: DeviceTerms, held: InboxContents, mark: ChangeMark) -> None:
         state = held.state
@@ -63,10 +63,10 @@ class Outbox:
         """The messages whose number has changed since the last change."""
         self.accepted: list[int] = []
         self.sent: list[int] = []
-        """Keys of messages that were acknowledged (`accepted`) and that left (`sent`), until the
-        owner takes them."""
+        """Keys of messages that were acknowledged (`accepted`) or have left (`sent`); the owner
+        collects them."""
         self.acknowledged: list[Outgoing] = []
-        """The messages that were acknowledged since the order was last told."""
+        """The acknowledged messages of which the `OutboxOrder` has not been told yet."""
         self.refusals: list[tuple[Outgoing, Refusal]] = []
         """The messages that will never leave, and why."""
         self.written = 0
@@ -77,12 +77,12 @@ class Outbox:
 
     @property
     def assigned(self) -> int:
-        """The count of numbers that were given out."""
+        """The number of sequence numbers that were given to messages."""
         return self._outbound.assigned
 
     @property
     def received(self) -> int:
-        """The count of numbers that the gateway has."""
+        """The number of the first message that the gateway may not have; it has all before."""
         return self._outbound.received
 
     @property
@@ -91,7 +91,8 @@ class Outbox:
         return self._outbound.in_flight + self.order.waiting
 
     def use(self, order: OutboxOrder) -> None:
-        """Let another order decide from now on, also about messages that were queued before."""
+        """Let another `OutboxOrder` decide from now on, also about messages that were queued
+        before."""
         waiting, self.order = self.order.end(), order
         order.begin(waiting)
 
@@ -205,19 +206,21 @@ class Outbox:
         item.number = self._outbound.push(item)
 
     def note_number(self, item: Outgoing) -> None:
-        """Note that a message, which may be stored, has another number, or none."""
+        """Note that a message has got another number or lost its number, so that the stored number
+        is updated."""
         self._numbered.append(item)
         self._mark.dirty = True
 
     def release(self, item: Outgoing) -> None:
-        """Give a message its number, and count it as sent."""
+        """Give a message its number, and mark it as sent."""
         self.assign(item)
         self.note_number(item)
         item.sent = True
         self._in_flight += len(item.travels.body)
 
     def withdraw(self, item: Outgoing) -> None:
-        """Take back the number of a message that the gateway lacks, in a new contact."""
+        """Take the number of a message back in a new contact, after the gateway has said that it
+        lacks the message."""
         number = item.number
         # A placeholder keeps the number, so that acks still count, and the gateway is told to skip
         # it.
@@ -228,19 +231,19 @@ class Outbox:
         self.note_number(item)
 
     def mark_unsent(self, item: Outgoing) -> None:
-        """Count a message that may have left as not under way any more."""
+        """Mark a message that may have been sent as not sent."""
         if item.sent:
             item.sent = False
             self._in_flight -= len(item.travels.body)
 
     def forget_sent(self) -> None:
-        """Count no message as under way any more."""
+        """Mark all messages as not sent."""
         for _, item in self._outbound.unacknowledged():
             item.sent = False
         self._in_flight = 0
 
     def has_credit(self, item: Outgoing) -> bool:
-        """Whether the gateway's credit allows this message as the next."""
+        """Whether the gateway's credit allows this message to be sent next."""
         return self._admits(item, self._outbound.assigned)
 
     def _admits(self, item: Outgoing, number: int) -> bool:

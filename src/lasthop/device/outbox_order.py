@@ -1,5 +1,6 @@
 """The interfaces that decide about a device's outgoing messages: an order, which numbers messages
-and lets them leave, and a gate, which holds some back until the parts sent ahead have arrived."""
+and lets them leave, and a gate, which holds a message with a large body back until the gateway has
+the body."""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ class PieceSource(Protocol):
         ...
 
     def transferable(self, most: int) -> Iterator[Transferable]:
-        """Yield the transfers that could send something: of a body all that is left, of a stream
-        `most` bytes at most."""
+        """Yield the transfers that could send bytes, with the number of bytes: for a body all that
+        is left, for a stream at most `most`."""
         ...
 
     def sends(self, key: int) -> bool:
@@ -40,12 +41,12 @@ class PieceSource(Protocol):
 
 
 class OutboxGate:
-    """Holds messages back until the body sent ahead of them is at the gateway. This one holds none
-    back."""
+    """Holds a message back until the gateway has its body, which is sent ahead. This base class
+    holds no message back."""
 
     def carries(self, frame: MessageFrame) -> bool:
-        """Whether a message may be larger than a frame. Raises TooLarge if it is too large for
-        pieces too."""
+        """Whether the body of this message is sent ahead in pieces, so that the message may be
+        larger than a frame. Raises TooLarge if the body is too large even for that."""
         return False
 
     def admitted(self, item: Outgoing) -> None:
@@ -55,8 +56,8 @@ class OutboxGate:
         """Note that a message is no longer in the outbox."""
 
     def start(self, item: Outgoing, *, durable: bool, metered: bool = False) -> None:
-        """Send the body that goes ahead of a message, once it is `durable`; if `metered`, only as
-        many bytes as its queue is granted."""
+        """Start to send the body that goes ahead of a message. It leaves when the message is
+        `durable`; if `metered`, only as many bytes leave as are granted to the message's queue."""
 
     def stop(self, item: Outgoing) -> None:
         """Stop sending the body that goes ahead of a message."""
@@ -70,9 +71,9 @@ class OutboxOrder:
     """Gives the messages of this device their numbers, and decides when they leave."""
 
     more = False
-    """Whether more could leave after the frames that are leaving now."""
+    """Whether more messages could leave after the frames that are leaving now."""
     stuck = False
-    """Whether only a new contact lets anything more leave."""
+    """Whether nothing more can leave until the device connects again."""
     due: Micros | None = None
     """The time of the next decision, unless something happens before; None if there is none."""
 
@@ -82,20 +83,21 @@ class OutboxOrder:
         return 0
 
     def begin(self, items: Iterable[Outgoing]) -> None:
-        """Take over from another order the messages without a number, the oldest first."""
+        """Take over the messages that have no number from another order; the oldest is first."""
 
     def end(self) -> list[Outgoing]:
-        """Hand over to another order: return the messages without a number, the oldest first."""
+        """Return the messages that have no number, the oldest first, because another order takes
+        over."""
         return []
 
     def start_over(self, items: list[Outgoing]) -> None:
-        """Take the messages that lost their numbers because a new epoch began."""
+        """Decide again about the messages that lost their numbers because a new epoch began."""
 
     def place(self, item: Outgoing) -> None:
-        """Take a message that was queued."""
+        """Decide about a message that was queued: give it a number, or let it wait."""
 
     def held(self, item: Outgoing) -> None:
-        """Note that a durable message has to wait at the gate, again."""
+        """Note that a durable message must wait again until the gateway has its body."""
 
     def let_go(self, item: Outgoing) -> None:
         """Note that the body that goes ahead of a message has arrived at the gateway."""
@@ -104,15 +106,15 @@ class OutboxOrder:
         """Give up a message because the body that goes ahead of it cannot be sent."""
 
     def skipped(self, number: int) -> None:
-        """Note that the gateway need not wait for a number."""
+        """Note that the gateway need not wait for the message of this number."""
 
     def decide(self, now: Micros, *, budget: int | None = None) -> None:
-        """Choose the messages that leave after the next change: at most `budget` bytes and one
-        message."""
+        """Choose the messages that leave after the next change. They have at most `budget` bytes,
+        except that one message may exceed it."""
 
     def frames(self, durable: int, *, budget: int | None = None) -> list[Frame]:
-        """Return the frames that leave now, of the numbers below `durable`: at most `budget` bytes
-        and one message."""
+        """Return the frames that leave now, of messages with numbers below `durable`. They have at
+        most `budget` bytes, except that one message may exceed it."""
         return []
 
     def routed(self, *, piece: bool) -> dict[int, list[Frame]]:

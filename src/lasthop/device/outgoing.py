@@ -14,7 +14,8 @@ OVERHEAD = 64
 """Bytes in a frame for the fields before headers and body, and for the lengths of the headers."""
 
 LONG_NUMBER = (1 << 28) - 1
-"""A sequence number of four bytes: a device reaches longer ones only after years of sending."""
+"""A sequence number that takes four bytes on the wire: a device reaches longer numbers only after
+years of sending."""
 
 
 class Outgoing(msgspec.Struct, gc=False, eq=False):
@@ -29,8 +30,8 @@ class Outgoing(msgspec.Struct, gc=False, eq=False):
     light: MessageFrame | None = None
     """The frame without its body, if the body is sent ahead in pieces."""
     held: bool = False
-    """Whether the message waits for its body to be at the gateway; it has no number unless it had
-    one before."""
+    """Whether the message waits until the gateway has its body; a message that waits gets no
+    number, but keeps a number that it has."""
     sent: bool = False
     """Whether the message has left over the channel that is open now."""
     taken: bool = False
@@ -46,7 +47,7 @@ class Outgoing(msgspec.Struct, gc=False, eq=False):
 
     @property
     def travels(self) -> MessageFrame:
-        """The frame that is sent, except for the number."""
+        """The frame as it is sent, but without its number."""
         return self.light or self.frame
 
     @property
@@ -63,7 +64,8 @@ class Outgoing(msgspec.Struct, gc=False, eq=False):
 
     @property
     def tolerance(self) -> Micros | None:
-        """How long the message may wait for a better link or moment; None if it does not say."""
+        """How long the message may wait for a better link or moment; None if the message does not
+        say."""
         delay = None if self.frame.headers is None else self.frame.headers.tolerance
         return None if delay is None else delay * MILLISECOND
 
@@ -79,8 +81,7 @@ class Outgoing(msgspec.Struct, gc=False, eq=False):
 
 
 def ordinary(frame: MessageFrame) -> bool:
-    """Whether the frame is a message for others, which has a lane, and not one for the gateway
-    itself."""
+    """Whether the frame is a message for another receiver, and not for the gateway itself."""
     operation = Operation.DATA if frame.headers is None else frame.headers.operation
     return operation in (Operation.DATA, Operation.REPLY)
 

@@ -32,7 +32,8 @@ class Binding(Protocol[T]):
         ...
 
     def decode(self, content: Content, peer: str) -> T:
-        """Decode what a peer sent. Raises Rejected (or a subclass) if that is not possible."""
+        """Decode a payload that a peer sent. Raises Rejected (or a subclass) if the payload cannot
+        be decoded."""
         ...
 
     def takes(self, content_type: str) -> bool:
@@ -40,8 +41,8 @@ class Binding(Protocol[T]):
         ...
 
     def refusal_of(self, error: Exception) -> Rejected | None:
-        """What a handler raised as a refusal, which whoever waits for an answer hears of; None if
-        the handler has failed."""
+        """Return an exception of a handler as a refusal, which is sent to the peer that waits for
+        an answer; None if the exception means that the handler has failed."""
         ...
 
     def decline(self, error: Rejected, peer: str) -> Content | None:
@@ -56,7 +57,7 @@ def essence(content_type: str) -> str:
 
 
 class Plain:
-    """Base of bindings whose payloads have no form of their own for errors."""
+    """Base of bindings whose payloads have no special form for errors."""
 
     def refusal_of(self, error: Exception) -> Rejected | None:
         return error if isinstance(error, Rejected) else None
@@ -66,7 +67,7 @@ class Plain:
 
 
 class Bytes(Plain):
-    """The binding for bytes, which are sent unchanged; it takes every content type."""
+    """The binding for bytes, which are sent unchanged; it accepts every content type."""
 
     def __init__(self, content_type: str = "application/octet-stream") -> None:
         self._content_type = content_type

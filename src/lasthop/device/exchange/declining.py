@@ -14,8 +14,8 @@ from lasthop.wire.hop.services import DECLINED_TYPE
 
 
 class Declined(Rejected):
-    """The receiver of a request declined it. Raise it in a handler to decline; `reason` is a word
-    for machines, `detail` a sentence for people."""
+    """The receiver of a request declined it. A handler raises this exception to decline a request;
+    `reason` is a word for machines, `detail` a sentence for people."""
 
     code = "declined"
 

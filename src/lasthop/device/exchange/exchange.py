@@ -105,8 +105,9 @@ class Exchange(Generic[T]):
         timeout: float | None = None,  # noqa: ASYNC109
         **send_options: Unpack[SendOptions],
     ) -> T:
-        """Send a request and return the value of its answer. Raises TimeoutError if none came in
-        time, MessageRefused if the gateway refused the request, or Declined if the receiver did."""
+        """Send a request and return the value of its answer. Raises TimeoutError if no answer came
+        in time, MessageRefused if the gateway refused the request, or Declined if the receiver
+        declined it."""
         return (await self.ask(target, value, timeout=timeout, **send_options)).value
 
     async def ask(
@@ -117,8 +118,9 @@ class Exchange(Generic[T]):
         timeout: float | None = None,  # noqa: ASYNC109
         **send_options: Unpack[SendOptions],
     ) -> Received[T]:
-        """Send a request like `call`, and return the answer as `Received`, which can be answered
-        itself: with `reply`, or with another question by its `ask`. Raises the errors of `call`."""
+        """Send a request like `call`, and return the answer as `Received`. The answer can be
+        answered in turn: with its `reply`, or with another question by its `ask`. Raises the errors
+        of `call`."""
         pending = await self.begin(target, value, timeout=timeout, **send_options)
         return await self._awaited(pending)
 
@@ -148,9 +150,9 @@ class Exchange(Generic[T]):
         """Send a request and call `callback` once with its outcome: the answer, or a `Received`
         whose `value` raises the error.
 
-        A function is lost with the process. The name of a registered callback is kept in the
-        device's inbox, and gets the outcome also after a restart. Returns when the request is
-        durable on this device.
+        If `callback` is a function, it is lost when the process ends. If it is the name of a
+        registered callback, the name is kept in the device's inbox, and the callback gets the
+        outcome even after a restart. Returns when the request is durable on this device.
         """
         within = self._within(timeout)
         lane = target if self._ordered else ""
@@ -172,8 +174,8 @@ class Exchange(Generic[T]):
         most: int | None = None,
         **send_options: Unpack[SendOptions],
     ) -> Replies[T]:
-        """Ask every device of a topic, a user or the app, and collect their answers until all have
-        answered, or `most` have, or `timeout` seconds have passed."""
+        """Ask every device of a topic, a user or the app, and collect their answers until all
+        devices have answered, `most` devices have answered, or `timeout` seconds have passed."""
         expects = Expectation(gather=True, most=most)
         draft = self._codec.write(target, value, send_options, self._within(timeout), expects)
         gathered: Gathered = await (await self._device.ask(draft))[1]
@@ -196,9 +198,9 @@ class Exchange(Generic[T]):
     # Receiving.
 
     def register(self, name: str, callback: Handler[T]) -> None:
-        """Register a callback under a name until the process ends. It gets the outcomes of requests
-        that were sent with the name, also before a restart, and messages to `device:THIS#NAME`.
-        Raises Conflict if the name is taken."""
+        """Register a callback under a name until the process ends. The callback gets the outcomes
+        of requests that were sent with its name, even before a restart, and the messages to
+        `device:THIS#NAME`. Raises Conflict if the name is taken."""
         self._board.register(name, self._take(callback))
 
     def deregister(self, name: str) -> None:
@@ -206,7 +208,7 @@ class Exchange(Generic[T]):
         self._board.deregister(name)
 
     def on_message(self, callback: Handler[T]) -> Handler[T]:
-        """Call a handler with every message that the binding can decode and that is for no
+        """Call a handler with every message that the binding can decode and that is not for a
         callback, service or topic. The handler's result is the answer, if the sender wants one.
         Usable as a decorator."""
         self._board.take_others(Taker(self._codec.binding.takes, self._take(callback)))
@@ -243,8 +245,8 @@ class Exchange(Generic[T]):
         *,
         timeout: float | None = None,  # noqa: ASYNC109
     ) -> Received[T]:
-        """Answer a received message with a question, and return the answer to that. Raises Expired
-        if the sender no longer waits, and the errors of `call`."""
+        """Answer a received message with a question, and return the answer to the question. Raises
+        Expired if the sender no longer waits, and the errors of `call`."""
         now, within = self._device.now(), self._within(timeout)
         draft = self._codec.answer(to.message, value, now, within, Expectation())
         return await self._awaited(await self._begin(draft))

@@ -1,4 +1,4 @@
-"""The methods of a device that exchanges use, and nothing else of the SDK."""
+"""The interface of a device as exchanges use it; exchanges need nothing else of the SDK."""
 
 from __future__ import annotations
 

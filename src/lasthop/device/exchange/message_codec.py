@@ -25,7 +25,7 @@ class SendOptions(TypedDict, total=False):
     `expires_in` and `headers` are those of `Device.send`."""
 
     operation: str
-    """The operation of the receiver's service that is asked for."""
+    """The operation of the receiver's service that the message asks for."""
     sender: str
     """The name of a callback registered here, to which the receiver may send at any later time."""
     priority: int

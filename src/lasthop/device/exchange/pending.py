@@ -1,4 +1,4 @@
-"""Answers that an exchange waits for: of one receiver, and of many."""
+"""Answers that an exchange waits for: from one receiver, or from many."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Pending(Generic[T]):
         return self.future.done()
 
     async def received(self) -> Received[T]:
-        """Wait for the answer with its message; an error is in its `error`, and raised by its
-        `value`."""
+        """Wait for the answer and return it with its message. An error is in the `error` of the
+        result, and its `value` raises that error."""
         return await asyncio.shield(self.future)
 
     async def value(self) -> T:
@@ -61,6 +61,6 @@ class Replies(Generic[T]):
         name."""
         self.missing = missing
         """The devices that were asked and have not answered; None if the gateway has not said which
-        were asked."""
+        devices were asked."""
         self.complete = complete
-        """Whether the collecting ended before its deadline."""
+        """Whether enough answers came before the deadline."""

@@ -33,7 +33,7 @@ class ReplySender(Protocol[T]):
         *,
         timeout: float | None = None,  # noqa: ASYNC109
     ) -> Received[T]:
-        """Answer a received message with a question, and return the answer to that."""
+        """Answer a received message with a question, and return the answer to the question."""
         ...
 
 
@@ -55,7 +55,7 @@ class Received(Generic[T]):
         self.message = message
         """The message as the device got it; None if nothing came."""
         self.error = error
-        """The error that explains why there is no value; None if there is one."""
+        """The error that explains why there is no value; None if there is a value."""
 
     @property
     def value(self) -> T:
@@ -85,7 +85,7 @@ class Received(Generic[T]):
 
     @property
     def topic(self) -> str | None:
-        """The topic that the message was published to; None if it came through none."""
+        """The topic that the message was published to; None if it was not published to a topic."""
         return None if self.message is None else self.message.topic
 
     @property
@@ -103,13 +103,15 @@ class Received(Generic[T]):
         return await self._exchange.reply(self, value)
 
     async def ask(self, value: T, *, timeout: float | None = None) -> Received[T]:  # noqa: ASYNC109
-        """Answer the message with a question, and return the answer to that. Raises Expired if the
-        sender no longer waits, TimeoutError, MessageRefused or Declined."""
+        """Answer the message with a question, and return the answer to the question. Raises Expired
+        if the message's sender no longer waits, and TimeoutError, MessageRefused or Declined if the
+        question gets no answer."""
         return await self._exchange.ask_back(self, value, timeout=timeout)
 
 
 class Asking(Generic[T]):
-    """Returned by a handler: its answer is a question, and `then` gets the outcome of that."""
+    """A question that a handler returns as its answer; `then` is called with the outcome of the
+    question."""
 
     __slots__ = ("then", "timeout", "value")
 

@@ -20,8 +20,8 @@ from lasthop.wire.hop.topics import fits
 log = logging.getLogger("lasthop.device")
 
 MOST_PARKED = 64
-"""The most messages of others that wait for a handler: each is in memory until one is
-registered."""
+"""The largest number of received messages that wait for a handler: each stays in memory until a
+handler for it is registered."""
 
 ANYONE = ""
 """The name that stands for messages that name no callback."""
@@ -31,16 +31,17 @@ Take: TypeAlias = Callable[[Message], Awaitable[None]]
 
 
 class Taker(NamedTuple):
-    """A handler for messages that are for no callback, service or topic."""
+    """A handler for messages that are not for a callback, service or topic."""
 
     takes: Callable[[str], bool]
-    """Returns whether the handler takes messages of this content type."""
+    """Returns whether the handler accepts messages of this content type."""
     take: Take
 
 
 class ExchangeSwitchboard:
     """Passes every message of a device to one handler; the message is done when the handler
-    returns. A message without a handler waits, and comes first when one is registered."""
+    returns. A message without a handler waits until a handler for it is registered, and is then
+    passed on first."""
 
     def __init__(self, device: ExchangeDevice) -> None:
         self._device = device
@@ -80,8 +81,8 @@ class ExchangeSwitchboard:
         self._topics.pop(pattern, None)
 
     def take_others(self, taker: Taker) -> None:
-        """Pass messages for no callback, service or topic to a handler, if it takes their content
-        type."""
+        """Pass messages that are not for a callback, service or topic to a handler, if the handler
+        accepts their content type."""
         self._anyone.append(taker)
         self._changed(ANYONE)
 

@@ -3,10 +3,10 @@
     exchange = Exchange(device, Xml())
     answer = await exchange.call("device:shop", XmlMessage.from_pairs({"goods": "tea"}))
 
-The types that a peer reads are learned from a header of its messages; until then it gets XML. A
-stored message may be cancelled, expire, or overtake an earlier one of another lane, so each message
-is encoded without reference to earlier ones: a profile that both ends know (made from samples or
-from a schema) makes it small.
+The content types that a peer can read are learned from a header of its messages; until then the
+peer gets XML. A stored message may be cancelled, expire, or overtake an earlier message of another
+lane, so each message is encoded without reference to earlier ones. A profile that both ends know,
+made from samples or from a schema, makes the messages small.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ WEFT_MAX: Final = "application/x-weft+max"
 DEFAULT_ACCEPT: Final = (WEFT, XEBU, SOAP_XML)
 
 ACCEPT_HEADER: Final = "lasthop-accept"
-"""The header with the types that the sender reads, best first, between commas; a question mark at
-the end asks for the receiver's types."""
+"""The header with the content types that the sender can read, best first, separated by commas; a
+question mark at the end asks for the receiver's types."""
 
 MOST_PEERS = 1000
 """The number of peers that are remembered; a forgotten peer gets XML again, and is asked again."""

@@ -31,10 +31,10 @@ Pairs: TypeAlias = Mapping[str, "Value | Sequence[Value]"]
 are in a list."""
 
 MESSAGE = Name("", "message")
-"""The name of the element around names and values, unless another is given."""
+"""The name of the element around names and values, unless another name is given."""
 
 MAX_LEVELS = 32
-"""The most levels of a name: the dots in it, and one. Each level is a nested element."""
+"""The largest number of levels in a name: `a.b.c` has three. Each level is a nested element."""
 
 _TYPES: tuple[tuple[type, str], ...] = (
     (bool, "boolean"),  # Before int, of which bool is a subclass.
@@ -107,8 +107,8 @@ class XmlMessage:
         return serialize_xml([DOCUMENT_START, *self.root.fragment(), DOCUMENT_END]).decode()
 
     def answer(self, body: XmlMessage, *, action: str = "") -> XmlMessage:
-        """Return `body` as the answer to this message: with addressing headers if this message has
-        them and an id."""
+        """Return `body` as the answer to this message. The answer has addressing headers if this
+        message has addressing headers and an id."""
         addressing = self.addressing
         if addressing is None or not addressing.message_id:
             return body
