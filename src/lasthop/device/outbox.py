@@ -1,6 +1,7 @@
-"""The outgoing half of a device's session: the messages that the gateway may not have. The
-`OutboxOrder` gives a message its number. The message leaves when it is durable, a channel is open
-and the gateway's credit allows it; it is stored until the gateway has acknowledged it.
+"""The outgoing half of a device's session: the messages that the gateway may not have.
+
+The `OutboxOrder` gives a message its number. The message leaves when it is durable, a channel is
+open and the gateway's credit allows it; it is stored until the gateway has acknowledged it.
 """
 
 from __future__ import annotations

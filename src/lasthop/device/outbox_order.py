@@ -110,11 +110,11 @@ class OutboxOrder:
 
     def decide(self, now: Micros, *, budget: int | None = None) -> None:
         """Choose the messages that leave after the next change. They have at most `budget` bytes,
-        except that one message may exceed it."""
+        except that the last message may exceed that."""
 
     def frames(self, durable: int, *, budget: int | None = None) -> list[Frame]:
         """Return the frames that leave now, of messages with numbers below `durable`. They have at
-        most `budget` bytes, except that one message may exceed it."""
+        most `budget` bytes, except that the last message may exceed that."""
         return []
 
     def routed(self, *, piece: bool) -> dict[int, list[Frame]]:

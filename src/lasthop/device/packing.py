@@ -1,4 +1,5 @@
-"""Frames as an inbox on disk stores them: msgpack, without headers that have their default."""
+"""Encodes frames and the session's state for an inbox on disk: in msgpack, without headers that
+have their default value."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ def pack(frame: MessageFrame) -> bytes:
 
 
 def unpack(data: bytes) -> MessageFrame:
-    """Decode a frame of the inbox, without its number. Raises StoreBroken if it is damaged."""
+    """Decode a frame of the inbox, which is stored without its number. Raises StoreBroken if the
+    stored data is damaged."""
     try:
         packed = _decode(data)
         headers = None if packed.headers is None else msgspec.convert(packed.headers, Headers)
@@ -53,7 +55,8 @@ def pack_state(state: SessionNumbers) -> bytes:
 
 
 def unpack_state(data: bytes) -> SessionNumbers:
-    """Decode the session's numbers, also those that an older version wrote. Raises StoreBroken."""
+    """Decode the session's numbers, also if an older version wrote them. Raises StoreBroken if they
+    are damaged."""
     try:
         return _decode_state(data)
     except msgspec.DecodeError as error:
@@ -66,7 +69,8 @@ def pack_flow(flow: FlowState) -> bytes:
 
 
 def unpack_flow(data: bytes) -> FlowState:
-    """Decode the progress of a stream, also as an older version wrote it. Raises StoreBroken."""
+    """Decode the progress of a stream, also if an older version wrote it. Raises StoreBroken if the
+    stored data is damaged."""
     try:
         return _decode_flow(data)
     except msgspec.DecodeError as error:

@@ -1,7 +1,8 @@
-"""How a feature takes part in a device's session without the core knowing its name.
+"""The interface by which a feature takes part in a device's session; the core of the session does
+not know the features.
 
-The core calls a part only through the methods here; they do nothing, and a part overrides those
-that concern it. `session` lists all parts; they do not know one another.
+The core calls a part only through the methods of `DevicePart`, which do nothing; a part overrides
+the methods that it needs. `session` lists all parts; they do not know one another.
 """
 
 from __future__ import annotations
@@ -21,32 +22,33 @@ class DevicePart:
     """The state that one feature keeps for a device's session."""
 
     word: Operation | None = None
-    """The operation of the gateway's instructions to this part; None if it takes none."""
+    """The name of the operation in the gateway's instructions to this part; None if the part gets
+    no instructions."""
     takes_late = False
-    """Whether the part claims a message also after the message's deadline."""
+    """Whether the part also claims messages whose deadline has passed."""
 
     # What comes in.
 
     def frames_taken(self) -> Mapping[type[Frame], Callable[[Any, Micros], None]]:
-        """Return the functions that take frames that are neither messages nor acks, by frame
-        type."""
+        """Return the functions that handle frames other than messages and acks, by frame type."""
         return {}
 
     def whole(self, frame: MessageFrame, headers: Headers) -> MessageFrame | None:
-        """Return a message with headers as it is to arrive; None drops it as if it had been
-        lost."""
+        """Return an arriving message with its complete headers and body; return None to drop the
+        message as if it had been lost."""
         return frame
 
     def claims(self, message: Message, headers: Headers, now: Micros) -> bool:
-        """Whether the part takes a new message with headers whose turn has come."""
+        """Whether the part takes over a new message whose turn has come."""
         return False
 
     def came_again(self, message: Message) -> None:
-        """Note that a message came again which the application is done with; its new number will be
-        closed."""
+        """Note that a message came again although the application is done with it; its new number
+        will be acknowledged."""
 
     def cut_off(self, message: Message, *, related: bool) -> bool:
-        """Whether the part deals with a message that waited behind a gap when a new epoch began."""
+        """Whether the part deals with a message that was waiting for an earlier one when a new
+        epoch began."""
         return False
 
     def ended(self, message: Message, *, had: bool) -> None:
@@ -62,8 +64,8 @@ class DevicePart:
         raise NotImplementedError
 
     def partly_shown(self, had: list[int]) -> None:
-        """Note that of the messages that an instruction was to show, the application got only these
-        keys."""
+        """Note that the application got only the messages of these keys, of all messages that an
+        instruction was to show."""
 
     # The channel.
 
@@ -74,7 +76,7 @@ class DevicePart:
         """Note that one more channel is open."""
 
     def started_over(self, *, related: bool) -> None:
-        """Note that a new epoch began; the gateway knows the old one if it is `related`."""
+        """Note that a new epoch began; if `related`, the gateway knows the old epoch."""
 
     def rerouted(self, channel: int) -> None:
         """Note that one of several channels has ended."""
@@ -92,25 +94,26 @@ class DevicePart:
     # What goes out.
 
     def frames(self, *, room: bool, piece: bool) -> list[Frame]:
-        """Return the frames that leave over the main channel after messages: without `room` only
-        very small ones; with `piece` the last may be a piece."""
+        """Return the part's frames that leave over the main channel after the messages. Without
+        `room` they must be very small; with `piece` the last frame may be a piece of a transfer."""
         return []
 
     def accepted(self, items: list[Outgoing], now: Micros) -> None:
         """Note that the gateway has acknowledged these messages of this device."""
 
     def fails(self, item: Outgoing, refusal: Refusal) -> bool:
-        """Whether the part deals with a message of this device that cannot leave, so that no
+        """Whether the part deals with a message of this device that cannot be sent; if so, no
         refusal is reported."""
         return False
 
     def refused(self, key: int) -> None:
-        """Note that the gateway will not act on a message of this device, or never gets it."""
+        """Note that the gateway will not act on a message of this device, or that the message will
+        never be sent."""
 
     # Time, and what has to survive.
 
     def expire(self, now: Micros) -> None:
-        """Drop what is past its deadline."""
+        """Drop the messages or requests of this part whose deadline has passed."""
 
     def next_expiry(self) -> Micros | None:
         """Return the time at which `expire` has something to do; None if there is none."""
@@ -126,11 +129,13 @@ class DevicePart:
         """Note that change `n`, and all before it, is durable."""
 
     def takes_back(self, message: Message) -> bool:
-        """Whether the part takes a message of the inbox after a restart, whose turn had come."""
+        """Whether the part takes over a message that was in the inbox before a restart and whose
+        turn had come."""
         return False
 
     def keeps_again(self, message: Message, rank: float) -> bool:
-        """Whether the part takes a message after a restart that was kept outside the inbox."""
+        """Whether the part takes over a message that was kept outside the inbox before a
+        restart."""
         return False
 
     def restored(self) -> None:
@@ -144,6 +149,7 @@ class DevicePart:
 
 
 def moments(parts: Iterable[DevicePart], name: str) -> list[Callable[..., Any]]:
-    """Return the methods of this name of the parts that override it; the others cost nothing."""
+    """Return the method of this name from each part that overrides it, so that the other parts need
+    not be called."""
     base = getattr(DevicePart, name)
     return [getattr(part, name) for part in parts if getattr(type(part), name) is not base]

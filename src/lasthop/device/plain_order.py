@@ -30,7 +30,7 @@ class PlainOrder(OutboxOrder):
         return len(self._casual) + len(self._behind)
 
     def restore(self, items: Iterable[Outgoing]) -> None:
-        """Take the messages that had no number before a restart."""
+        """Add the messages that had no number before a restart; they will get numbers."""
         self._behind += items
 
     def begin(self, items: Iterable[Outgoing]) -> None:

@@ -1,5 +1,5 @@
-"""Which of several open links a device sends over: the one that its own preferences make the
-best."""
+"""Chooses the link that a device sends over, if several are open: the best one according to its
+preferences."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ TYPICAL_SIZE = 512
 def dearest_first(
     links: Sequence[ChannelLink], labels: Mapping[ChannelLink, str], preferences: Preferences
 ) -> list[ChannelLink]:
-    """Return the links by descending cost, as declared and corrected by measurements; links of
-    equal cost keep their order."""
+    """Return the links in descending order of cost, which is the declared cost corrected by
+    measurements; links of equal cost keep their order."""
     weights = preferences.queue(None).weights
 
     def price(link: ChannelLink) -> float:

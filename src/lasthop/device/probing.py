@@ -16,18 +16,18 @@ from lasthop.wire.hop.handshake import Opened
 from lasthop.wire.hop.heartbeat import ANSWERED, PATIENCE, Beat
 
 Pause = Callable[[Micros], Awaitable[None]]
-"""A coroutine function that returns after so many microseconds."""
+"""A coroutine function that sleeps for the given number of microseconds."""
 
 NEVER: Micros = 1 << 62
 
 
 async def pause(micros: Micros) -> None:
-    """Sleep for so many microseconds by the event loop's clock."""
+    """Sleep for the given number of microseconds by the event loop's clock."""
     await asyncio.sleep(micros / SECOND)
 
 
 class Silence:
-    """A heartbeat that never pings by itself, and notices incoming frames."""
+    """A heartbeat that never sends a ping, and notices incoming frames."""
 
     def __init__(self) -> None:
         self.interval: Micros = NEVER
@@ -59,7 +59,8 @@ class ProbeChannel:
         self._link: ChannelLink | None = None
 
     async def open(self, address: GatewayAddress, tls: ssl.SSLContext | None) -> Micros | None:
-        """Dial; return the silence that the gateway allows, None if there is no channel."""
+        """Open the channel; return the silence that the gateway allows on it, None if it could not
+        be opened."""
         try:
             self._link = await dial(address, self._hello, self._ends, tls=tls)
         except OSError:  # TimeoutError is a subclass.
@@ -67,7 +68,7 @@ class ProbeChannel:
         return await self._granted or None
 
     async def outlives(self, interval: Micros, pause: Pause) -> bool:
-        """Whether the channel still works after so much silence."""
+        """Whether the channel still works after this many microseconds of silence."""
         assert self._link is not None
         await pause(interval)
         if self._gone.is_set():

@@ -1,4 +1,5 @@
-"""Whether and when to dial again after a channel has ended. No clock, no randomness of its own."""
+"""Decides whether and when to dial again after a channel has ended. The caller provides the time
+and the random numbers."""
 
 from __future__ import annotations
 
@@ -16,8 +17,7 @@ from lasthop.wire.hop.frames import Close, CloseCode
 
 
 class ChannelReplaced(LasthopError):
-    """Another channel of the same device took the session over: the program that dialled it has it
-    now."""
+    """Another program has connected as the same device, and has taken over its session."""
 
     code = "replaced"
     fault = Fault.CALLER
@@ -50,7 +50,8 @@ def verdict(close: Close | None, *, welcomed: bool) -> LasthopError | None:
 
 
 class Backoff:
-    """The delay before the next attempt: it doubles each time, and is random within that.
+    """The delay before the next attempt: it doubles each time, and up to half of it is taken off at
+    random.
 
     Devices that lost the same gateway at the same moment must not come back at the same moment:
     hence `random`, which returns numbers from 0 to below 1.

@@ -1,5 +1,5 @@
-"""Where a session and its inbox meet: one turn takes everything that happened, commits once or
-twice, and says what to do.
+"""Runs a session with its inbox, turn by turn: a turn handles everything that happened, commits
+once or twice, and returns what the event loop has to do.
 
 A turn may block on the disk, so the asyncio client runs it in a thread of its own, and only that
 thread touches the session and the inbox. A transactional handler is called here, in the transaction
@@ -36,7 +36,7 @@ class TurnOutcome(msgspec.Struct, kw_only=True):
     routed: dict[int, list[Frame]] = {}
     """The frames that leave over particular channels, by channel number."""
     stuck: bool = False
-    """Whether only a new contact lets anything more leave."""
+    """Whether nothing more can leave until the device connects again."""
     next_expiry: Micros | None = None
     """The time of the next deadline of an unread or waiting message; None if there is none."""
     more: bool = False
@@ -90,8 +90,8 @@ class HandlerTransaction:
         return self._sql("executemany")(sql, parameters)
 
     def send(self, draft: Draft) -> None:
-        """Queue a message made by `compose`: it is sent exactly if the handler's work is
-        committed."""
+        """Queue a message made by `compose`: the message is sent if and only if the handler's work
+        is committed."""
         self._drafts.append(draft)
 
     def _sql(self, name: str) -> Callable[..., Any]:
@@ -157,8 +157,8 @@ class SessionRunner:
         return self.session.hello(link=link, network=network)
 
     def commit(self, *, flush: bool = False) -> None:
-        """Write the session's pending changes to the inbox; `flush` also those that may be put
-        off."""
+        """Write the session's pending changes to the inbox; with `flush`, also the changes that may
+        be put off."""
         if not self._whole:
             # A later change would rest on the missing one, and acknowledge messages that were lost.
             raise StoreBroken("an earlier change is missing in the inbox")
@@ -231,8 +231,8 @@ def welcomed(said: Hello, welcome: Welcome, frames: list[Frame], *, ordered: boo
 
 
 def joined(said: Hello, welcome: Welcome, frames: list[Frame]) -> Act:
-    """Return the act for the WELCOME on an additional channel; its result is False if it is not
-    granted."""
+    """Return the act for the WELCOME on an additional channel; its result is False if the gateway
+    does not grant the channel."""
 
     def act(session: DeviceSession, now: Micros) -> bool:
         if not session.joined(said, welcome):

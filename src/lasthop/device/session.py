@@ -1,5 +1,5 @@
-"""The session of a device with everything that this SDK can do: the core, and the parts in the
-order in which they are asked.
+"""The session of a device with everything that this SDK can do: the core of the session, and its
+parts in the order in which the core asks them.
 
 A driver (asyncio, or the simulator on a virtual clock) calls the core; the application's own calls
 go to the part that they concern.

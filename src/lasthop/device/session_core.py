@@ -1,4 +1,5 @@
-"""A device's side of the session, without I/O: everything that decides or keeps a promise.
+"""A device's side of the session, without I/O: it makes all decisions and keeps the promises to the
+gateway and the application.
 
 A driver (asyncio, or the simulator on a virtual clock) reports what happened: a WELCOME, frames,
 the loss of a channel, an act of the application. It asks for the next `change`, makes it durable in
@@ -54,7 +55,7 @@ from lasthop.wire.hop.persistence import (
 from lasthop.wire.hop.ranges import RangeSet
 
 MAX_WINDOW = 4096
-"""The largest window: `wire.hop.sequence` refuses a number farther ahead."""
+"""The largest window, in messages: `wire.hop.sequence` refuses a number that is farther ahead."""
 
 
 class SessionCore:
@@ -94,8 +95,8 @@ class SessionCore:
         self._reliable = True
 
     def attach(self, parts: Iterable[DevicePart], held: InboxContents) -> None:
-        """Connect the parts, in the order in which they are asked, and restore what the inbox
-        held."""
+        """Connect the session's parts, which are asked in this order, and restore the contents of
+        the inbox."""
         parts = tuple(parts)
         self._takers = {kind: take for part in parts for kind, take in part.frames_taken().items()}
         self._whole = moments(parts, "whole")
@@ -125,19 +126,20 @@ class SessionCore:
     def hello(self, *, link: str | None = None, network: str | None = None) -> Hello:
         """Return the HELLO to dial with; the session must be `settled`.
 
-        Only durable numbers may be claimed, and holding more than was claimed is dangerous: a
-        gateway that was restored from a backup may give the same numbers out again.
+        The HELLO may claim only numbers that are durable, and it must claim all numbers that the
+        device has: a gateway that was restored from a backup could use an unclaimed number for
+        another message.
         """
         if not self.settled:
             raise ValueError("every change must be durable before the device dials again")
         return self._hello(link, network, join=False)
 
     def joining(self, *, link: str | None = None, network: str | None = None) -> Hello | None:
-        """Return the HELLO for one more channel beside the open ones; None while there is none to
-        join.
+        """Return the HELLO for one more channel beside the open ones; None while no channel is
+        open.
 
-        The gateway grants it only in the session that the others are in, so its claims may be
-        incomplete.
+        The gateway grants the channel only in the session of the open ones, so the HELLO need not
+        claim all numbers.
         """
         if not self._open or self._durable.n < self._gate:
             return None
@@ -177,8 +179,8 @@ class SessionCore:
     def welcomed(
         self, hello: Hello, welcome: Welcome, now: Micros, *, reliable: bool = True
     ) -> bool:
-        """Take the gateway's WELCOME. If False, close this channel and dial again with a new
-        `hello`.
+        """Handle the gateway's WELCOME. If the result is False, close this channel and dial again
+        with a new `hello`.
 
         `reliable` says whether the channel loses and reorders nothing while it lasts. Raises a
         HopError if the answer is impossible.
@@ -217,7 +219,8 @@ class SessionCore:
         return True
 
     def joined(self, hello: Hello, welcome: Welcome) -> bool:
-        """Take the WELCOME to a `joining` HELLO. If False, close this channel."""
+        """Handle the WELCOME that answers a `joining` HELLO. If the result is False, close this
+        channel."""
         ours = self._incarnation, self._epoch
         claimed, offered = (hello.incarnation, hello.epoch), (welcome.incarnation, welcome.epoch)
         # The session may have begun a new epoch while the channel was dialled.
@@ -257,7 +260,8 @@ class SessionCore:
         self.mark.dirty = True
 
     def lost(self) -> None:
-        """Note that the last channel has ended; the next HELLO says what it still owed."""
+        """Note that the last channel has ended; the next HELLO makes up for everything that was not
+        sent over it."""
         self._open = False
         self._untold = RangeSet()
         for part_lost in self._lost:
@@ -275,8 +279,8 @@ class SessionCore:
             part_link_paused(channel, paused)
 
     def received(self, frames: Iterable[Frame], now: Micros) -> None:
-        """Take frames from the gateway. Raises a HopError if one is impossible; then close the
-        channel."""
+        """Handle frames that the gateway sends. Raises a HopError if a frame breaks the protocol;
+        the channel must then be closed."""
         arrivals = self.arrivals
         duplicates = arrivals.duplicates
         for frame in frames:
@@ -314,8 +318,8 @@ class SessionCore:
         headers: Headers | None = None,
         body: bytes = b"",
     ) -> int:
-        """Queue a message for the gateway; return the key under which its outcome is reported.
-        Raises TooLarge or Overloaded, and then nothing was queued."""
+        """Queue a message for the gateway; return the key under which its outcome is reported. If
+        it raises TooLarge or Overloaded, nothing was queued."""
         key = self._keys.key(now)
         frame = MessageFrame(None, key, topic, headers, body)
         self.outbox.check([frame])
@@ -327,8 +331,8 @@ class SessionCore:
     def say(
         self, now: Micros, *, topic: str | None = None, headers: Headers, body: bytes = b""
     ) -> None:
-        """Queue a message of the session itself, however full the outbox is: it lets the gateway
-        free room."""
+        """Queue a message of the session itself, even if the outbox is full: such messages help the
+        gateway to free room."""
         self._last_key = key = self._keys.key(now)
         self.outbox.queue(MessageFrame(None, key, topic, headers, body), casual=False)
 
@@ -338,7 +342,8 @@ class SessionCore:
         return key_time(self._last_key)
 
     def refuse(self, key: int, refusal: Refusal) -> None:
-        """Report that the gateway will not act on a message of this device, or never gets it."""
+        """Report that the gateway will not act on a message of this device, or that the message
+        will never be sent."""
         self._refusals.append((key, refusal))
         for refused in self._refused:
             refused(key)
@@ -385,8 +390,8 @@ class SessionCore:
     # The driver.
 
     def decide(self, now: Micros, *, budget: int | None = None) -> None:
-        """Choose the waiting messages that leave after the next change: at most `budget` bytes and
-        one message."""
+        """Choose the waiting messages that leave after the next change. They have at most `budget`
+        bytes, except that the last message may exceed that."""
         self.outbox.order.decide(now, budget=budget)
         self._hear_refusals()
 
@@ -397,8 +402,8 @@ class SessionCore:
                 self.refuse(item.key, against)
 
     def change(self, *, flush: bool = False) -> Change | None:
-        """Return the next change to make durable, or None; several may be under way, in order.
-        `flush` returns one even if nothing is urgent."""
+        """Return the next change to make durable, or None; several may be under way, in order. With
+        `flush` a change is returned even if nothing is urgent."""
         arrivals, outbox = self.arrivals, self.outbox
         if not (self.mark.dirty or flush):
             return None
@@ -442,11 +447,12 @@ class SessionCore:
     def frames(
         self, *, room: bool = True, budget: int | None = None, piece: bool = True
     ) -> list[Frame]:
-        """Return the frames that may leave over the open channel now; without `room` only very
+        """Return the frames that may leave over the open channel now; without `room`, only very
         small ones.
 
-        With `piece` the last may be a piece; the next one waits until that has left. With a
-        `budget` in bytes, `more` tells whether messages are left that could leave as well.
+        With `piece` the last frame may be a piece of a transfer; the next piece waits until that
+        one has left. With a `budget` in bytes, `more` tells whether messages are left that could
+        leave as well.
         """
         if not self._open or self._durable.n < self._gate:
             return []
@@ -483,12 +489,12 @@ class SessionCore:
 
     @property
     def stuck(self) -> bool:
-        """Whether only a new contact lets anything more leave."""
+        """Whether nothing more can leave until the device connects again."""
         return self.outbox.order.stuck
 
     @property
     def more(self) -> bool:
-        """Whether the last `frames` were cut short by their budget, or made a change."""
+        """Whether the last call of `frames` was cut short by its budget, or made a change."""
         return self.outbox.order.more or self.mark.dirty
 
     def session_events(self) -> list[SessionEvent]:

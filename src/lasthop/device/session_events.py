@@ -51,9 +51,9 @@ class Gathered(msgspec.Struct, frozen=True):
     replies: dict[str, Message]
     missing: tuple[str, ...] | None
     """The devices that were asked and have not answered; None if the gateway has not said which
-    were asked."""
+    devices were asked."""
     complete: bool
-    """Whether the collecting ended before its deadline."""
+    """Whether enough answers came before the deadline."""
 
 
 RequestOutcome: TypeAlias = RequestAnswered | TimedOut | Gathered
@@ -61,7 +61,7 @@ RequestOutcome: TypeAlias = RequestAnswered | TimedOut | Gathered
 
 
 class Looked(msgspec.Struct, frozen=True):
-    """The gateway's answer to a look at a ranked topic: the best messages."""
+    """The gateway's answer to a question for the best messages of a ranked topic."""
 
     key: int
     messages: list[Message]
@@ -95,13 +95,13 @@ class Decided(msgspec.Struct, frozen=True):
 
 
 class LinksWanted(msgspec.Struct, frozen=True):
-    """Messages wait at the gateway for one of these links, the best first."""
+    """Messages wait until one of these links is open; the best link is first."""
 
     links: tuple[str, ...]
 
 
 class LinkSpent(msgspec.Struct, frozen=True):
-    """A link has reached a limit of what this device sends, and is not used before `until`."""
+    """A link has reached a limit on what this device may send, and is not used before `until`."""
 
     channel: int
     link: str
@@ -115,8 +115,8 @@ class StreamStirred(msgspec.Struct, frozen=True):
 
 
 class Fetched(msgspec.Struct, frozen=True):
-    """The body of a message that was left at the gateway has come; None, with the reason, if it has
-    not."""
+    """The result of fetching the body of a message that was left at the gateway: the body, or None
+    and the reason."""
 
     key: int
     body: bytes | None

@@ -1,5 +1,6 @@
-"""Instructions of the gateway to show kept messages: the number of an instruction is closed when
-the application is done with all of them."""
+"""Instructions of the gateway to show messages to the application. An instruction has a sequence
+number like a message; it is acknowledged as finished when the application is done with all messages
+that it shows."""
 
 from __future__ import annotations
 
@@ -9,14 +10,16 @@ from lasthop.device.message import Message
 
 
 class Showing:
-    """An instruction to show messages, until the application is done with all of them."""
+    """An instruction of the gateway to show messages, which lasts until the application is done
+    with all of them."""
 
     __slots__ = ("control", "had", "left", "partly", "report")
 
     def __init__(self, control: Message, report: Callable[[list[int]], None]) -> None:
         self.control = control
         self.report = report
-        """Called with the keys that the application has had, if not all messages can be shown."""
+        """The function that is called, if some messages cannot be shown, with the keys of the
+        messages that the application got."""
         self.left: set[int] = set()
         self.had: list[int] = []
         self.partly = False
@@ -24,7 +27,7 @@ class Showing:
 
 
 class Showings:
-    """The instructions that are not finished, by the keys that they wait for."""
+    """The instructions that are not finished, by the keys of the messages that they wait for."""
 
     def __init__(self) -> None:
         self._open: dict[int, list[Showing]] = {}
@@ -36,7 +39,7 @@ class Showings:
 
     def ended(self, key: int, *, had: bool) -> list[Showing]:
         """Note that the application is done with a message, or never gets it; return the
-        instructions that are finished by that."""
+        instructions that are finished now."""
         done: list[Showing] = []
         for showing in self._open.pop(key, ()):
             showing.left.discard(key)

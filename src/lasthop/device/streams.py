@@ -1,4 +1,5 @@
-"""Streams as the application sees them: one that it writes to, and one that it reads.
+"""Streams as the application sees them: outgoing streams, which it writes, and incoming streams,
+which it reads.
 
     async with await device.open_stream("device:tablet") as stream:
         await stream.write(chunk)
@@ -23,7 +24,8 @@ from lasthop.device.session import DeviceSession
 from lasthop.errors import Conflict, NotFound
 
 CHUNK = 256 << 10
-"""The most bytes that the application gets or writes at a time: each chunk costs a commit."""
+"""The largest number of bytes that the application gets or writes at a time: each chunk costs a
+commit."""
 
 
 class StreamDevice(Protocol):
@@ -144,8 +146,8 @@ class IncomingStream:
             yield chunk
 
     async def read(self, most: int = CHUNK) -> bytes | None:
-        """Return the next bytes, `most` at most; None at the end. Raises Conflict if the sender
-        broke the stream off."""
+        """Return the next bytes, at most `most`; None at the end of the stream. Raises Conflict if
+        the sender aborted the stream."""
         with _Stirred(self._device, self.key) as stirred:
             while True:
                 stirred.clear()

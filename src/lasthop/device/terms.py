@@ -8,7 +8,7 @@ from lasthop.wire.hop.frames import DEFAULT_MAX_FRAME, Credit
 
 
 class DeviceTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """The identity that a device states in every HELLO, and its limits. Each number says why."""
+    """The identity that a device states in every HELLO, and its limits, each with its reason."""
 
     app: str
     name: str
@@ -17,12 +17,14 @@ class DeviceTerms(msgspec.Struct, frozen=True, kw_only=True):
     """Content types that the application understands, its favourite first."""
 
     window: Credit = Credit(2048, 2 << 20)
-    """What the gateway may have on the way to this device: one commit's worth on a fast link. A
-    number more than 4096 ahead would be taken for a fault."""
+    """The largest number of messages and bytes that the gateway may have on the way to this device:
+    on a fast link about as much as one commit stores. It must be at most 4096 messages, since a
+    number that is farther ahead is taken for a fault."""
 
     prefetch: int = 256
     """Messages that a handler may be offered before it is done with the first of them; after a
-    crash at most so many come again as redelivered without having been seen."""
+    crash, at most this number of messages come again marked as redelivered although the application
+    has not seen them."""
 
     inbox_messages: int = 10_000
     inbox_bytes: int = 64 << 20
@@ -35,27 +37,30 @@ class DeviceTerms(msgspec.Struct, frozen=True, kw_only=True):
     them `send` raises Overloaded."""
 
     keys: int = 65_536
-    """Keys of past messages that are remembered (at least so many, at most twice as many), so that
-    a message is recognised when a new epoch gives it another number. A gateway that was restored
-    from a copy older than that many messages may repeat some; in memory a key takes 60 bytes."""
+    """The number of keys of past messages that are remembered (at most twice as many), so that a
+    message is recognised when a new epoch gives it another number. If a gateway was restored from a
+    backup and has sent more messages than this since the backup, it may repeat some; in memory a
+    key takes 60 bytes."""
 
     storage: int | None = None
-    """Unread messages of one ranked topic that the device keeps; None: as many as the gateway sends
-    ahead. The gateway takes the lowest ranked ones back if there are more."""
+    """The number of unread messages of one ranked topic that the device keeps; None for as many as
+    the gateway sends ahead. If there are more, the gateway takes back those with the lowest
+    rank."""
 
     preserve: int | None = None
-    """Seconds that the gateway shall keep the session of an absent device; None: the gateway's own
-    rule."""
+    """Seconds that the gateway is asked to keep the session of this device while it is absent; None
+    leaves that to the gateway."""
 
     max_frame: int = DEFAULT_MAX_FRAME
 
     segment: int = 16 << 10
-    """Bytes of a body above which it is sent ahead of its message, in pieces."""
+    """The size in bytes above which a body is sent ahead of its message, in pieces."""
 
     max_body: int = 64 << 20
-    """Most bytes of a body that comes in pieces: the body is in memory when the application gets
-    it."""
+    """The largest body, in bytes, that may come in pieces: the whole body is in memory when the
+    application gets it."""
 
     stream_window: int = 256 << 10
-    """Bytes of a stream that the device keeps: those that came and the application has not read, or
-    those that it wrote and the gateway has not acknowledged."""
+    """The number of bytes of a stream that the device keeps: of an incoming stream the bytes that
+    the application has not read, of an outgoing one the bytes that the gateway has not
+    acknowledged."""

@@ -52,9 +52,9 @@ class Turns:
         self._idle = asyncio.Event()
         self._idle.set()
         self.room = True
-        """Whether the main link takes more than a few bytes."""
+        """Whether the main link has room for more than a few bytes."""
         self.drained = True
-        """Whether the last piece has left the unsent buffer."""
+        """Whether the last piece of a transfer has left the unsent buffer."""
 
     @property
     def terms(self) -> DeviceTerms:
@@ -102,7 +102,7 @@ class Turns:
         return hello
 
     def nudge(self) -> None:
-        """Take a turn, now or after the one that is under way."""
+        """Run a turn now, or after the turn that is running."""
         self._again = True
         if self._idle.is_set() and self._over is None:
             self._idle.clear()
@@ -113,7 +113,7 @@ class Turns:
         await self._idle.wait()
 
     def end(self, why: BaseException) -> None:
-        """Take no more turns; acts that still wait get this error."""
+        """Run no more turns; acts that still wait end with this error."""
         self._over = self._over or why
         acts, self._acts = self._acts, []
         for _, then in acts:

@@ -34,12 +34,14 @@ class TopicApi(DeviceApi):
         automatic: bool = True,
     ) -> list[Message]:
         """Return the best `n` unread messages of a ranked topic, best first; without `n`, as many
-        as the subscription's `max` allows. If the device is connected, they are the best of all
-        messages on this device and at the gateway; if it is not connected, or the gateway does not
-        answer within `timeout` seconds, they are the best on this device. A message is done when it
-        is returned. If `automatic` is False, a message is done only when the application calls
-        `done`; after a crash, a message that was not done comes again through `messages`. Raises
-        MessageRefused if the gateway refuses the question.
+        as the subscription's `max` allows.
+
+        If the device is connected, they are the best of all messages on this device and at the
+        gateway; if it is not connected, or the gateway does not answer within `timeout` seconds,
+        they are the best on this device. A message is done when it is returned. If `automatic` is
+        False, a message is done only when the application calls `done`; after a crash, a message
+        that was not done comes again through `messages`. Raises MessageRefused if the gateway
+        refuses the question.
         """
         self.opened()
         messages: list[Message] | None = None

@@ -1,5 +1,5 @@
-"""All transfers of a device in both directions: which frame is for which transfer, and which
-transfer sends the next piece."""
+"""All transfers of a device in both directions: passes each frame to its transfer, and chooses the
+transfer that sends the next piece."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ class DeviceTransfers:
         return not (streams or self.outgoing_bodies or self.bodies.all())
 
     def sends(self, key: int) -> bool:
-        """Whether a body or stream of this device under this key is still to be sent."""
+        """Whether this device still has to send a body or stream with this key."""
         return key in self.outgoing_bodies or key in self.outgoing
 
     # What the gateway says.
 
     def again(self, *, alone: bool = False) -> None:
-        """Ask and report the progress of all transfers again: the first channel was opened
-        (`alone`), or one of several has ended."""
+        """Ask for the progress of all transfers, and report it, again: because the first channel
+        was opened (`alone`), or because one of several channels has ended."""
         self.outgoing.alone = alone
         for sending in self.outgoing_bodies.progress():
             sending.again()
@@ -90,15 +90,15 @@ class DeviceTransfers:
         return [*self.bodies.all(), *self.incoming.all()]
 
     def piece(self, piece: Piece, *, known: bool) -> None:
-        """Take a piece, or a question for our progress. `known`: the message that opened the stream
-        has already arrived."""
+        """Handle a piece, or a question about this device's progress, that the gateway sends.
+        `known`: the message that opened the stream has already arrived."""
         if piece.stream or self.incoming.get(piece.transfer) is not None:
             self.incoming.take(piece, known=known)
         else:
             self.bodies.take(piece)
 
     def taken(self, taken: Taken) -> None:
-        """Take the gateway's report of its progress with a transfer of this device."""
+        """Handle the gateway's report of how much it has received of a transfer of this device."""
         key = taken.transfer
         body, outgoing_stream = self.outgoing_bodies.get(key), self.outgoing.get(key)
         if body is not None:
@@ -109,7 +109,7 @@ class DeviceTransfers:
             self.book.words.append(Ending(key, EndStatus.ABORTED, reason=OVER))
 
     def ending(self, ending: Ending) -> None:
-        """Take the gateway's statement of how a transfer ends, in either direction."""
+        """Handle the frame by which the gateway ends a transfer, in either direction."""
         if ending.status in (EndStatus.CONFIRMED, EndStatus.STOPPED):
             self._ours_ended(ending)
             return
@@ -133,7 +133,7 @@ class DeviceTransfers:
     # What leaves.
 
     def frames(self) -> list[Frame]:
-        """Return all frames except pieces: they take very little room."""
+        """Return all frames to send except pieces; these frames are very small."""
         frames, self.book.words = self.book.words, []
         for receiver in self._receivers():
             key = receiver.key
@@ -184,8 +184,8 @@ class DeviceTransfers:
         return None
 
     def transferable(self, most: int) -> Iterator[Transferable]:
-        """Yield the transfers that could send something: of a body all that is left, of a stream
-        `most` bytes at most."""
+        """Yield the transfers that could send bytes, with the number of bytes: for a body all that
+        is left, for a stream at most `most`."""
         for flow in self._by_turns():
             sending = flow.sending
             if isinstance(flow, OutgoingBody):

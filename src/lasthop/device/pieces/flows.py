@@ -1,7 +1,9 @@
-"""Streams on a device, and bodies that come in pieces: one class for each, without I/O.
+"""Streams on a device, and bodies that come in pieces: one class for each kind of transfer, without
+I/O.
 
 Incoming bytes are kept until the application has read them, outgoing ones until the gateway has
-them. Nothing is acknowledged, and nothing of our own leaves, before it is durable here.
+them. Received bytes are not acknowledged, and written bytes are not sent, before they are durable
+on this device.
 """
 
 from __future__ import annotations
@@ -75,7 +77,7 @@ class Body:
         self.grow()
 
     def restore(self, row: DevicePieceRow) -> None:
-        """Take a piece that was stored before a restart."""
+        """Restore a piece that was stored before a restart."""
         self._take(row.body, row.offset)
         self.receiving.received = self.receiving.durable = row.offset + len(row.body)
         self.grow()
@@ -85,7 +87,8 @@ class Body:
         self._checksum = zlib.crc32(body, self._checksum)
 
     def take(self, piece: Piece) -> DevicePieceRow | None:
-        """Take a piece; return the row of its new bytes to store, None if there are none."""
+        """Handle a piece that the gateway sends; return a row with its new bytes to store, None if
+        it has no new bytes."""
         offset = self.receiving.received
         body = self.receiving.take(piece)
         if not body:
@@ -98,7 +101,7 @@ class Body:
         return DevicePieceRow(self.key, True, offset, body)
 
     def spoil(self) -> None:
-        """Refuse the body: it does not match what the gateway sends, which may have meant another
+        """Refuse the body because its pieces do not fit together: the gateway may have sent another
         body for the same message before."""
         self.complete = False
         self.answer = Ending(self.key, EndStatus.STOPPED, reason=CORRUPT)
@@ -116,7 +119,8 @@ class Body:
         self.receiving.grant(min(self.receiving.durable + self._window, self._most + 1))
 
     def end(self, ending: Ending) -> None:
-        """Take the size and checksum of the whole body from the gateway."""
+        """Handle the frame with which the gateway ends the body: it has the size and checksum of
+        the whole body."""
         receiving = self.receiving
         if receiving.received < ending.size and not self.complete:
             self._end = ending  # The ending has overtaken some of the pieces.
@@ -144,10 +148,10 @@ class Inflow:
         self.reason = state.reason
         self.receiving = Receiving(received=state.position)
         self.answer: Ending | None = None
-        """The answer to the stream's end for the gateway, once the end is durable or the
-        application stopped it."""
+        """The frame that answers the end of the stream; None until the end is durable or the
+        application stops the stream."""
         self.early: Ending | None = None
-        """The stream's end, if it has overtaken some of the pieces."""
+        """The frame that ends the stream, if it came before some of the pieces."""
         self._window = window
         self._chunks = Chunks()
         self.grow()
@@ -159,12 +163,13 @@ class Inflow:
         )
 
     def restore(self, row: DevicePieceRow) -> None:
-        """Take a piece that was stored before a restart; the checksum already covers it."""
+        """Restore a piece that was stored before a restart; the checksum already covers it."""
         self._chunks.add(row.offset, row.body)
         self.receiving.received = self.receiving.durable = row.offset + len(row.body)
 
     def take(self, piece: Piece) -> DevicePieceRow | None:
-        """Take a piece; return the row of its new bytes to store, None if there are none."""
+        """Handle a piece that the gateway sends; return a row with its new bytes to store, None if
+        it has no new bytes."""
         offset = self.receiving.received
         body = self.receiving.take(piece)
         if not body:
@@ -182,8 +187,8 @@ class Inflow:
         self.receiving.grant(self.position + self._window)
 
     def end(self, ending: Ending) -> bool:
-        """Take the end of the stream from the gateway; return False if there is nothing to
-        store."""
+        """Handle the frame with which the gateway ends the stream; return False if there is nothing
+        to store."""
         if self.size >= 0 or self.failed:
             return False
         if ending.status == EndStatus.ABORTED:
@@ -213,7 +218,7 @@ class Inflow:
         self.answer = Ending(self.key, EndStatus.STOPPED, reason=reason, stream=True)
 
     def read(self, most: int) -> bytes:
-        """Return the next durable bytes for the application, `most` at most."""
+        """Return the next durable bytes for the application, at most `most`."""
         size = min(most, self.receiving.durable - self.position)
         return self._chunks.read(self.position, size) if size > 0 else b""
 
@@ -238,8 +243,8 @@ class OutgoingFlow:
     def __init__(self, key: int, state: FlowState, *, window: int, announced: bool) -> None:
         self.key = key
         self.written = self.available = state.position
-        """The number of bytes that the application has written (`written`), and that are durable
-        (`available`)."""
+        """The number of bytes that the application has written (`written`), and the number of them
+        that are durable (`available`)."""
         self.checksum = state.checksum
         self.size = state.size
         self.failed = state.failed
@@ -274,7 +279,7 @@ class OutgoingFlow:
         )
 
     def restore(self, row: DevicePieceRow) -> None:
-        """Take a piece that was stored before a restart and that the gateway may not have."""
+        """Restore a piece that was stored before a restart and that the gateway may not have."""
         self.chunks.add(row.offset, row.body)
         self.sending.taken = self.sending.cursor = min(self.sending.taken, row.offset)
 
@@ -284,8 +289,8 @@ class OutgoingFlow:
         return max(0, self.sending.taken + self._window - self.written)
 
     def write(self, body: bytes) -> DevicePieceRow | None:
-        """Take as many bytes as fit; return their row to store, None if there is no room. Raises
-        Conflict if the stream is over."""
+        """Accept as many bytes from the application as fit; return a row with them to store, None
+        if there is no room. Raises Conflict if the stream is over."""
         if self.failed:
             raise Conflict("the stream has been given up", reason=self.reason)
         if self.size >= 0:

@@ -19,7 +19,8 @@ class IncomingBodies:
         self._bodies: dict[int, Body] = {}
         self._pulls: set[int] = set()
         self.fetched: list[tuple[int, bytes | None, str]] = []
-        """The bodies that were fetched, or the reasons why not, until the owner takes them."""
+        """The results of fetching bodies: the body, or the reason why there is none. The owner
+        collects them."""
 
     def all(self) -> list[Body]:
         """Return all incoming bodies with their progress."""
@@ -34,8 +35,8 @@ class IncomingBodies:
         return body
 
     def claim(self, frame: MessageFrame, headers: Headers, *, known: bool) -> MessageFrame | None:
-        """Return a message with the body that came ahead of it; None if the message is of no
-        use."""
+        """Return a message together with its body, which came ahead of it; None if the message
+        cannot be used."""
         key = frame.key or 0
         body = self._bodies.get(key)
         whole = msgspec.structs.replace(headers, ahead=None)
@@ -49,7 +50,7 @@ class IncomingBodies:
         return msgspec.structs.replace(frame, headers=whole, body=body.chunks.all())
 
     def forget(self, key: int) -> None:
-        """Drop a body that is with its message now, or of no use any more."""
+        """Drop a body that has been joined to its message or is no longer needed."""
         body = self._bodies.pop(key, None)
         self._pulls.discard(key)
         if body is not None and body.receiving.received:
@@ -70,7 +71,8 @@ class IncomingBodies:
             self.fetched.append((body.key, body.chunks.all(), ""))
 
     def take(self, piece: Piece) -> None:
-        """Take a piece of a body, or a question for our progress."""
+        """Handle a piece of a body, or a question about this device's progress, that the gateway
+        sends."""
         key = piece.transfer
         body = self.body(key)
         if body.complete and body.answer is not None:
@@ -97,7 +99,7 @@ class IncomingBodies:
             self._book.then(durable)
 
     def end(self, ending: Ending) -> None:
-        """Take the end of a body from the gateway."""
+        """Handle the frame with which the gateway ends a body."""
         key = ending.transfer
         body = self._bodies.get(key)
         if ending.stream or ending.status == EndStatus.ABORTED:

@@ -33,7 +33,7 @@ class IncomingStreams:
         return self._inflows.get(key)
 
     def restore(self, key: int, state: FlowState) -> None:
-        """Take a stream that was open before a restart."""
+        """Restore a stream that was open before a restart."""
         self._inflows[key] = Inflow(key, state, window=self._terms.stream_window)
 
     def open(self, key: int) -> None:
@@ -45,8 +45,8 @@ class IncomingStreams:
 
     def advance(self, key: int, position: int, most: int) -> bytes | None:
         """Note that the application has read everything below `position`, and return the next
-        bytes: None if there are none yet, empty at the end. Raises Conflict if the stream was
-        broken off."""
+        bytes: None if no more have come yet, empty bytes at the end of the stream. Raises Conflict
+        if the stream was broken off."""
         inflow = self._inflow(key)
         before = inflow.position
         kept_from = inflow.consume(position)
@@ -96,8 +96,8 @@ class IncomingStreams:
                 self._book.words.append(inflow.answer)
 
     def take(self, piece: Piece, *, known: bool) -> None:
-        """Take a piece of a stream, or a question for our progress. `known`: the message that
-        opened the stream has already arrived."""
+        """Handle a piece of a stream, or a question about this device's progress, that the gateway
+        sends. `known`: the message that opened the stream has already arrived."""
         key = piece.transfer
         inflow = self._inflows.get(key)
         if inflow is None:
@@ -120,7 +120,7 @@ class IncomingStreams:
                 self._end(inflow, inflow.early)
 
     def end(self, inflow: Inflow, ending: Ending) -> None:
-        """Take the end of a stream from the gateway."""
+        """Handle the frame with which the gateway ends a stream."""
         if inflow.answer is None or inflow.answer.status != EndStatus.STOPPED:
             self._end(inflow, ending)
         elif ending.status == EndStatus.ABORTED:

@@ -1,5 +1,6 @@
 """Bodies of this device that are too large for one frame: they are sent ahead of their messages in
-pieces, once the messages are durable: before that, their keys could be given out again."""
+pieces. A body is sent only when its message is durable: before that, a crash could let another
+message get the same key."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ from lasthop.wire.hop.frames import Ending, EndStatus, Headers, MessageFrame
 from lasthop.wire.hop.transfer import Sending
 
 FIRST = 10
-"""The priority of a body that all messages wait for: above those of messages, 0 to 9."""
+"""The priority of a body for which all other messages wait: higher than the priorities of messages,
+which are 0 to 9."""
 
 
 class OutgoingBody:
@@ -53,7 +55,7 @@ class OutgoingBodies(OutboxGate):
         self._outbox = outbox
         self._book = book
         self.taken = True
-        """Whether the gateway takes bodies in pieces; assumed until it says otherwise."""
+        """Whether the gateway accepts bodies in pieces; true until the gateway says otherwise."""
         self._items: dict[int, Outgoing] = {}
         """The messages with a large body that the gateway may not have."""
         self._bodies: dict[int, OutgoingBody] = {}
@@ -156,7 +158,7 @@ class OutgoingBodies(OutboxGate):
     # The channel.
 
     def welcomed(self, *, taken: bool) -> None:
-        """Note whether the gateway takes bodies in pieces. A gateway restored from a backup may
+        """Note whether the gateway accepts bodies in pieces. A gateway restored from a backup may
         lack bodies that were sent ahead, so it is asked for its progress again."""
         self.taken = taken
         items = sorted(self._items.values(), key=lambda item: (item.number, item.key))
@@ -171,14 +173,14 @@ class OutgoingBodies(OutboxGate):
                 self._outbox.order.let_go(item)
 
     def restored(self) -> None:
-        """Go on after a restart with bodies whose messages have no number."""
+        """Continue to send, after a restart, the bodies whose messages have no number."""
         for item in self._items.values():
             if item.held:
                 self._outbox.order.held(item)
 
     def ended(self, ending: Ending) -> bool:
-        """Take the gateway's answer that it has a body, or refuses it; return False if no such body
-        is being sent."""
+        """Handle the gateway's answer that it has a body or refuses it; return False if that body
+        is not being sent."""
         key = ending.transfer
         if key not in self._bodies:
             return False
@@ -195,8 +197,8 @@ class OutgoingBodies(OutboxGate):
         return True
 
     def first(self) -> list[OutgoingBody]:
-        """Return the first body of each lane. A body that all messages wait for goes alone: others
-        would take up the room that the gateway has for it."""
+        """Return the first body of each lane. A body for which all messages wait is sent alone:
+        other bodies would take up the gateway's room for it."""
         waited_for = self._lanes.get((FIRST, None))
         lanes = self._lanes.values() if waited_for is None else [waited_for]
         return [next(iter(bodies.values())) for bodies in lanes]

@@ -13,15 +13,15 @@ from lasthop.wire.hop.frames import Ending, EndStatus, Taken
 
 
 class OutgoingStreams:
-    """The streams of this device that the gateway may not have to the end."""
+    """The streams of this device that the gateway may not have received completely."""
 
     def __init__(self, terms: DeviceTerms, book: TransferBook) -> None:
         self._terms = terms
         self._book = book
         self._outgoing_streams: dict[int, OutgoingFlow] = {}
         self.alone = False
-        """Whether this contact has had one channel only, so that the gateway's first report is not
-        outdated."""
+        """Whether this contact has had only one channel, so that the gateway's first report of its
+        progress cannot be outdated."""
 
     def all(self) -> list[OutgoingFlow]:
         """Return all outgoing streams with their progress."""
@@ -43,7 +43,7 @@ class OutgoingStreams:
         return key in self._outgoing_streams
 
     def restore(self, key: int, state: FlowState, *, announced: bool) -> None:
-        """Take a stream that was open before a restart."""
+        """Restore a stream that was open before a restart."""
         window = self._terms.stream_window
         self._outgoing_streams[key] = OutgoingFlow(key, state, window=window, announced=announced)
 
@@ -60,7 +60,8 @@ class OutgoingStreams:
         ]
 
     def write(self, key: int, body: bytes) -> int:
-        """Take as many bytes as fit; return their number. They are durable with the next change."""
+        """Accept as many bytes from the application as fit; return their number. The bytes are
+        durable with the next change."""
         outgoing_stream = self._outgoing_stream(key)
         row = outgoing_stream.write(body)
         if row is None:
@@ -76,7 +77,8 @@ class OutgoingStreams:
         return len(row.body)
 
     def end(self, key: int) -> None:
-        """End a stream after all that was written. Raises Conflict if it was broken off."""
+        """End a stream after everything that was written to it. Raises Conflict if the stream was
+        aborted or refused."""
         outgoing_stream = self._outgoing_stream(key)
         if outgoing_stream.failed:
             raise Conflict("the stream has been given up", reason=outgoing_stream.reason)
@@ -127,7 +129,7 @@ class OutgoingStreams:
         self._book.stirred.append(outgoing_stream.key)
 
     def heard(self, outgoing_stream: OutgoingFlow, taken: Taken) -> None:
-        """Take the gateway's report of its progress with a stream."""
+        """Handle the gateway's report of how much it has received of a stream."""
         key = outgoing_stream.key
         if taken.offset > outgoing_stream.available:
             self.abort(key, "this device has lost what it had written")
@@ -146,7 +148,8 @@ class OutgoingStreams:
         self._book.stirred.append(key)
 
     def ended(self, outgoing_stream: OutgoingFlow, ending: Ending) -> None:
-        """Take the gateway's answer that it has a whole stream, or wants no more of it."""
+        """Handle the gateway's answer that it has received a whole stream, or wants no more of
+        it."""
         if ending.status != EndStatus.CONFIRMED:
             self.abort(outgoing_stream.key, ending.reason or "the receiver wants no more")
             outgoing_stream.sending.said_end = False

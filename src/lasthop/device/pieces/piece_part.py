@@ -1,5 +1,5 @@
-"""Streams, and bodies in pieces, as a part of the session: which frames they take and send, and
-which messages they belong to."""
+"""The part of the session for streams, and for bodies that are sent in pieces: passes frames to
+them, sends their frames, and joins bodies to their messages."""
 
 from __future__ import annotations
 
@@ -59,8 +59,9 @@ class PiecePart(DevicePart):
         return key
 
     def pull(self, key: int, now: Micros) -> bytes | None:
-        """Return the body of a message that was left at the gateway if it is here; otherwise ask
-        for it, and `Fetched` has the answer."""
+        """Return the body of a message that was left at the gateway, if this device already has it.
+        Otherwise ask the gateway for the body, and return None; a `Fetched` event has the
+        result."""
         body = self.bodies.pull(key)
         if body is None:
             self._core.queue(now, headers=Headers(operation=Operation.PULL, in_reply_to=key))

@@ -26,9 +26,9 @@ class TransferBook:
         self.words: list[Frame] = []
         """Frames for the gateway that are not pieces."""
         self.said: set[int] = set()
-        """Keys of transfers whose end the gateway was told."""
+        """Keys of transfers of which the gateway was told that they have ended."""
         self.stirred: list[int] = []
-        """Keys of streams that have changed, until the owner takes them."""
+        """Keys of streams that have changed; the owner collects them."""
 
     def keep(self, row: DevicePieceRow) -> None:
         """Store a piece with the next change."""

@@ -12,7 +12,7 @@ from lasthop.decision.decide import Action
 from lasthop.decision.reasons import Reason
 
 REMEMBERED = 1024
-"""Messages whose last decision is remembered after they have left; a decision takes about a
+"""The number of sent messages whose last decision is remembered; a decision takes about a
 kilobyte."""
 
 Outlook = Literal["sent", "waiting", "expired"]
@@ -27,7 +27,7 @@ _OUTLOOKS: dict[Action, Outlook] = {
 class Explanation(msgspec.Struct, frozen=True):
     """The last decision about one message of this device; `str()` gives its reasons in one line.
 
-    `id` is that of the message's handle; `outlook` says whether the message was sent, waits or
+    `id` is the id of the message's handle; `outlook` says whether the message was sent, waits or
     expired.
     """
 
@@ -39,9 +39,10 @@ class Explanation(msgspec.Struct, frozen=True):
     link: str | None = None
     """The link that the message went over; None if it has not left."""
     until: Micros | None = None
-    """The time of the next decision, unless something changes before; None if there is none."""
+    """The time of the next decision, unless something changes before; None if no decision is
+    planned."""
     wanted: tuple[str, ...] = ()
-    """The links that would end the wait, the best first."""
+    """The links that, if opened, would let the message leave; the best is first."""
 
     def __str__(self) -> str:
         return "; ".join(map(str, self.reasons))

@@ -13,7 +13,8 @@ from lasthop.wire.hop.sequence import DEFAULT_WINDOW as FARTHEST
 
 
 class OwnFrames:
-    """The messages for the gateway itself, in order, and the numbers that it need not wait for."""
+    """The messages for the gateway itself, in order, and the numbers of messages for which the
+    gateway need not wait."""
 
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
@@ -28,7 +29,7 @@ class OwnFrames:
         self._leaving.append(item)
 
     def skip(self, number: int) -> None:
-        """Tell the gateway not to wait for a number."""
+        """Tell the gateway not to wait for the message of this number."""
         self._unskipped.add(number, number + 1)
 
     def clear(self) -> None:
@@ -45,7 +46,7 @@ class OwnFrames:
             self._outbox.mark_unsent(item)
 
     def frames(self, durable: int) -> list[Frame]:
-        """Return the frames that leave now, of the numbers below `durable`."""
+        """Return the frames that leave now, of messages with numbers below `durable`."""
         frames = self._skip_frames()
         while self._leaving and self._leaving[0].number < durable:
             item = self._leaving[0]

@@ -1,4 +1,4 @@
-"""Decides for each message of this device over which link it goes, or that it waits.
+"""Decides over which link each message of this device goes, or that the message waits.
 
 A message has no number before it is released: a waiting message must not hold up those behind it,
 and the gateway takes numbers in order. A release reserves the price and gives the number in one
@@ -68,9 +68,9 @@ class PreferenceOrder(OutboxOrder):
         self.wanted: tuple[str, ...] = ()
         """Links that would be worth opening, the best first."""
         self.told: tuple[str, ...] = ()
-        """The wanted links that the owner was last told."""
+        """The value of `wanted` that was last reported to the owner."""
         self.closed: list[LinkSpent] = []
-        """Links that have reached a limit of this device, until the owner takes them."""
+        """Links that have reached a limit of this device; the owner collects them."""
 
     # What happens.
 
@@ -84,8 +84,8 @@ class PreferenceOrder(OutboxOrder):
             self._lanes.add(item)
 
     def take_effect(self) -> None:
-        """Begin to obey preferences, also for messages that were queued before. A message with a
-        number that has not left must not lose it while the gateway may have the message."""
+        """Begin to obey preferences, also for messages that were queued before. A message that has
+        a number keeps it as long as the gateway may have the message."""
         self._preferences_changed = self.preferences.ledger.changed = self._core.mark.dirty = True
         under_way = self._outbox.under_way()
         stranded = any(not item.sent and ordinary(item.frame) for item in under_way)
@@ -131,7 +131,8 @@ class PreferenceOrder(OutboxOrder):
         self._reconsider()
 
     def link_lost(self, channel: int) -> None:
-        """Note that one of several links has ended, with everything on it."""
+        """Note that one of several links has ended, so that everything under way on it may be
+        lost."""
         self._grants.lost(channel, self._now)
         for item in self._outbox.under_way():
             if item.channel in (channel, 0) and item.sent and ordinary(item.frame):

@@ -1,5 +1,5 @@
-"""Preferences for what a device sends, as a part of its session: which links it uses and what it
-may spend."""
+"""The part of a device's session that obeys the preferences for sending: which links to use, and
+what may be spent."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from lasthop.wire.hop.frames import Frame, Wanted
 
 
 class PreferencePart(DevicePart):
-    """The preferences of the device's user for sending; without any, everything leaves as it
-    comes."""
+    """The preferences of the device's user for sending; without preferences every message leaves at
+    once."""
 
     def __init__(self, core: SessionCore, source: PieceSource, held: InboxContents) -> None:
         self._core = core

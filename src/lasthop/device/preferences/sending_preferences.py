@@ -1,7 +1,7 @@
 """The preferences, links and budgets by which a link is chosen for each message of this device.
 
 The choice is made by the transmission algorithm in `decision`, as at the gateway for the other
-direction; the ledger of budgets is kept here. When messages leave is up to `preference_order`.
+direction; the ledger of budgets is kept here. `preference_order` decides when messages leave.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NO_PREFERENCES = Preferences()
 
 
 class OpenChannel:
-    """An open channel, with what is measured and under way on it."""
+    """An open channel, with its measurements and the messages that are under way on it."""
 
     __slots__ = ("channel", "gauge", "label", "paused", "round_trip", "under_way")
 
@@ -37,7 +37,8 @@ class OpenChannel:
         self.paused = False
         """Whether the channel's unsent buffer is full."""
         self.round_trip = round_trip
-        """The round-trip time that the channel itself has seen, before anything was measured."""
+        """The round-trip time that the channel reported when it was opened; used until measurements
+        are known."""
         self.gauge = Gauge()
         self.under_way: set[int] = set()
         """Keys of messages that left over the channel and are not acknowledged."""
@@ -49,7 +50,7 @@ class SendingPreferences:
     def __init__(self, preferences: Preferences, lines: dict[int, OpenChannel]) -> None:
         self.preferences = preferences
         self.lines = lines
-        """All open channels; the dictionary is the session's own."""
+        """All open channels, in the same dictionary that the session uses."""
         self.ledger: BudgetLedger[int] = BudgetLedger(preferences.budgets())
 
     @classmethod
@@ -72,7 +73,7 @@ class SendingPreferences:
         return preferences
 
     def prefer(self, preferences: Preferences) -> None:
-        """Replace the preferences; what was spent stays spent."""
+        """Replace the preferences; the spending so far still counts against the limits."""
         self.ledger.change(preferences.limits, zone_name=preferences.zone)
         self.preferences = preferences
 
@@ -85,7 +86,7 @@ class SendingPreferences:
         return encode_budgets(self.ledger.budgets)
 
     def choice(self, question: Question, queue: str | None, now: Micros) -> Choice:
-        """Decide over which link something goes now, or what it waits for."""
+        """Decide over which link a message or some bytes leave now, or what they wait for."""
         return choose(
             question,
             queue=self.preferences.queue(queue),
@@ -97,7 +98,8 @@ class SendingPreferences:
         )
 
     def link_of(self, line: OpenChannel) -> Link:
-        """Return the link of a channel as declared, corrected by what was measured."""
+        """Return the properties of a channel's link: as the user declared them, corrected by
+        measurements."""
         declared = self.declared(line.label)
         link = msgspec.structs.replace(declared, channel=line.channel)
         if line.gauge.estimate.samples:
@@ -105,12 +107,13 @@ class SendingPreferences:
         return link.measured(latency=line.round_trip, contention=1.0)
 
     def declared(self, label: str) -> Link:
-        """Return what the user declares of a link; without a declaration it costs nothing."""
+        """Return the properties that the user declares for a link; a link without a declaration
+        costs nothing."""
         return self.preferences.link(label) or Link(label, Tariff())
 
     def closures(self, now: Micros) -> list[tuple[OpenChannel, Closure]]:
-        """Return the channels whose link has reached its limit and that have nothing under way:
-        closing one earlier would make its messages travel again, for money."""
+        """Return the channels whose link has reached its limit and that have no messages under way.
+        If a channel were closed earlier, its messages would have to be sent and paid for again."""
         found = []
         for line in self.lines.values():
             if line.under_way:

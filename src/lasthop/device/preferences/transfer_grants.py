@@ -1,8 +1,8 @@
-"""Which bytes of bodies and streams may leave over which link: they are granted before they leave,
-and paid for as far as they left.
+"""Decides which bytes of bodies and streams may leave over which link. Bytes are granted before
+they leave; only the bytes that left are paid for.
 
-A body is granted as a whole, so that none is begun that cannot be afforded; a stream, which may
-never end, some bytes at a time.
+A body is granted as a whole, so that no body is started that cannot be paid for; a stream, which
+may never end, is granted some bytes at a time.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class TransferGrants:
         self._pending: list[tuple[int, Grant]] = []
 
     def give(self, log: ChoiceLog, now: Micros) -> tuple[Micros | None, tuple[str, ...]]:
-        """Grant bytes to the transfers that may send; return the time to ask again, and the links
-        that would help."""
+        """Grant bytes to the transfers that may send; return the time to try again, and the links
+        that would let the others send."""
         due: Micros | None = None
         wanted: tuple[str, ...] = ()
         for key in [key for key in self._grants if not self._source.sends(key)]:
@@ -92,7 +92,7 @@ class TransferGrants:
         grant.settle(preferences.ledger, -key, lambda link: declared(link).tariff, now)
 
     def lost(self, channel: int, now: Micros) -> None:
-        """End the grants on a channel that is gone; they must be asked for again."""
+        """End the grants on a channel that has ended; their transfers need new grants."""
         for key in [key for key, grant in self._grants.items() if grant.channel == channel]:
             self.over(key, now)
 

@@ -10,7 +10,8 @@ from typing import TypeAlias
 from lasthop.device.outgoing import Outgoing, priority_of
 
 WaitingLane: TypeAlias = tuple[str | None, int, bool]
-"""A lane: its queue, its priority, and whether it is best effort, which has no order."""
+"""A lane of messages: its queue, its priority, and whether its messages are best effort, which need
+no order."""
 
 
 def lane_of(item: Outgoing) -> WaitingLane:
@@ -19,8 +20,8 @@ def lane_of(item: Outgoing) -> WaitingLane:
 
 
 class WaitingLanes:
-    """The waiting messages, first in, first out in every lane. Only the heads of lanes are decided
-    about."""
+    """The waiting messages, first in, first out in every lane. Decisions are made only about the
+    first message of each lane."""
 
     def __init__(self) -> None:
         self._lanes: dict[WaitingLane, deque[Outgoing]] = {}
@@ -79,7 +80,7 @@ class WaitingLanes:
         return waiting[0] if waiting else None
 
     def head_of(self, item: Outgoing) -> Outgoing:
-        """Return the first message of the lane in which this one waits."""
+        """Return the first message of the lane in which this message waits."""
         return self._lanes[lane_of(item)][0]
 
     def reconsider(self) -> None:

@@ -29,7 +29,8 @@ from lasthop.wire.hop.frames import Feature, Headers, Hello, Operation, Welcome
 
 
 class RankedPart(DevicePart):
-    """The unread messages of ranked topics, and the looks that wait for an answer."""
+    """The unread messages of ranked topics, and the questions to the gateway that wait for an
+    answer."""
 
     word = Operation.FEED
 
@@ -45,7 +46,8 @@ class RankedPart(DevicePart):
     # The application.
 
     def look(self, topic: str, wanted: int | None, now: Micros) -> int:
-        """Ask the gateway for the best messages of a topic; `Looked` answers the returned key."""
+        """Ask the gateway for the best messages of a topic; return the key that the `Looked` event
+        with the answer will have."""
         look = self._unread.look(topic, wanted, now)
         headers = Headers(operation=Operation.LOOK)
         key = self._core.queue(now, topic=topic, headers=headers, body=encode_look(look))
@@ -64,15 +66,15 @@ class RankedPart(DevicePart):
     def read_instead(
         self, look: int, topic: str, wanted: int | None, now: Micros
     ) -> list[Message] | None:
-        """Read on this device because the answer to a look takes too long; None if the answer has
-        come after all."""
+        """Return the best messages on this device, because the gateway's answer to `look` takes too
+        long; None if the answer has come after all."""
         if look not in self._looks:
             return None
         self._looks.discard(look)
         return self.read(topic, wanted, now)
 
     def stop_looking(self, look: int) -> None:
-        """Note that the caller of a look no longer waits for its answer."""
+        """Note that the caller of `look` no longer waits for the answer."""
         self._looks.discard(look)
 
     def unread(self, topic: str) -> int:

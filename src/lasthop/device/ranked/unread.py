@@ -21,7 +21,8 @@ from lasthop.wire.hop.feeds import HeldItem, Inventory, Look, OfflineReading, Re
 
 
 class UnreadMessages:
-    """The unread messages of ranked topics, and what the gateway is still to be told of them."""
+    """The unread messages of ranked topics, and the reports about them that the gateway has not
+    been sent yet."""
 
     def __init__(
         self, kept: KeptMessages, feeds: Iterable[DeviceFeedRow], mark: ChangeMark
@@ -40,7 +41,7 @@ class UnreadMessages:
         self._unread: list[int] = []
 
     def restore(self, message: Message, rank: float) -> None:
-        """Take a message that was kept before a restart."""
+        """Restore a message that was kept before a restart."""
         self._kept.restore(message)
         self._enter(message, rank)
 
@@ -76,14 +77,14 @@ class UnreadMessages:
         return queue
 
     def set_max(self, topic: str, most: int | None) -> None:
-        """Set the most messages that one read without contact may return."""
+        """Set the largest number of messages that one read without contact may return."""
         self._max[topic] = most
         self._terms[topic] = DeviceFeedRow(topic, most)
         self._queue(topic).limit(most)
         self._mark.dirty = True
 
     def end(self, topic: str) -> None:
-        """End the subscription to a topic, and keep none of its messages."""
+        """End the subscription to a topic, and drop its messages."""
         self._max.pop(topic, None)
         self._terms[topic] = DeviceFeedRow(topic, None, gone=True)
         for message in self._kept.of_topic(topic):
@@ -145,12 +146,13 @@ class UnreadMessages:
     # What the gateway hears.
 
     def had(self, keys: Iterable[int]) -> None:
-        """Report that the application has had messages that the gateway thinks are unread."""
+        """Report that the application already got messages that the gateway considers unread."""
         self._had += keys
         self._mark.dirty = True
 
     def still_unread(self, keys: Iterable[int]) -> None:
-        """Report that messages that were to be shown are still unread: the reader was gone."""
+        """Report that messages which should have been shown are still unread, because nobody waited
+        for them any more."""
         self._unread += keys
         self._mark.dirty = True
 

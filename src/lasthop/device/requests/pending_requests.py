@@ -1,8 +1,8 @@
 """Requests whose answer has not come: each ends once, with an answer or with its deadline.
 
-A request without a named callback is lost with the process. A request with one is kept in the
-inbox: its outcome, also a timeout, is a message in the inbox until the application is done with it.
-An answer to a request that has ended, or is unknown, is dropped.
+A request without a named callback is lost when the process ends. A request with a named callback is
+kept in the inbox: its outcome, even a timeout, is a message in the inbox until the application is
+done with it. An answer to a request that has ended, or is unknown, is dropped.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from lasthop.errors import Overloaded
 from lasthop.wire.hop.frames import ASKED_TYPE
 
 MOST_PENDING = 10_000
-"""Requests that may wait at a time: as many as messages may wait in the outbox."""
+"""The largest number of requests that may wait at a time: the same as the number of messages that
+may wait in the outbox."""
 
 DEVICE = "device:"
 
@@ -64,7 +65,8 @@ class Requests:
         self._requested: list[RequestRow] = []
         self._settled: list[int] = []
         self.outcomes: list[RequestOutcome] = []
-        """Outcomes of requests without a named callback, until they are taken."""
+        """Outcomes of requests without a named callback that `take_outcomes` has not returned
+        yet."""
         self.due: list[Message] = []
         """Messages that are outcomes for named callbacks and whose turn has come."""
         for row in rows:
@@ -113,8 +115,8 @@ class Requests:
         return pending.row if pending is not None and pending.wants.callback else None
 
     def answered(self, key: int, message: Message, now: Micros) -> bool:
-        """Record an answer; return False if it is late, a second one, or from a device that was not
-        asked."""
+        """Record an answer; return False if the answer is late, is a device's second answer, or
+        comes from a device that was not asked."""
         pending = self._pending.get(key)
         if pending is None or pending.outcome is not None or now >= pending.deadline:
             return False
@@ -136,7 +138,7 @@ class Requests:
 
     def fail(self, key: int, message: Message) -> bool:
         """End a request for a named callback with this message, without waiting for its turn;
-        return False if it had ended before."""
+        return False if the request had ended before."""
         pending = self._pending[key]
         if pending.outcome is not None:
             return False
@@ -192,8 +194,8 @@ class Requests:
             self._leave_lane(pending)
 
     def expire(self, now: Micros) -> list[RequestRow]:
-        """End the requests whose deadline has passed. Those for named callbacks are returned: the
-        owner puts a message for each into the inbox and calls `attach`."""
+        """End the requests whose deadline has passed. Return the ended requests that have named
+        callbacks: for each of them the owner puts a message into the inbox and calls `attach`."""
         late: list[RequestRow] = []
         while self._deadlines and self._deadlines[0][0] <= now:
             _, key = heappop(self._deadlines)

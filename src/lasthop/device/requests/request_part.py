@@ -1,5 +1,5 @@
-"""The part of the session for requests: answers to them do not wait for their turn among other
-messages, since the handler of an earlier message may be waiting for the answer."""
+"""The part of the session for requests. An answer to a request does not wait for its turn among
+other messages, since the handler of an earlier message may be waiting for that answer."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class RequestPart(DevicePart):
         headers: Headers,
         body: bytes = b"",
     ) -> int:
-        """Queue a request; return the key by which its one outcome is reported. Raises TooLarge or
-        Overloaded, and then nothing was queued."""
+        """Queue a request; return the key by which its one outcome is reported. If it raises
+        TooLarge or Overloaded, nothing was queued."""
         self._requests.check()
         key = self._core.queue(now, topic=topic, headers=headers, body=body)
         within = (headers.reply_within or 0) * MILLISECOND
