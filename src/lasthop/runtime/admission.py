@@ -1,8 +1,8 @@
 """Counts the HTTP connections of a gateway, and limits them.
 
-Connections are settled up to a limit that stays below the one of open files, and up to another
-limit for every address. Connections beyond are guests: they may ask for the gateway's health, and
-an administrator may ask for anything. There are few places for guests, and when all are taken, the
+There is a limit on all connections, below the limit of open files, and a limit for every address.
+Connections beyond these limits are guests: they may ask only for the gateway's health, but an
+administrator may ask for anything. There are few places for guests, and when all are taken, the
 oldest guest is disconnected: a client that asks at once is answered, however many others stay
 connected without asking.
 """
@@ -19,8 +19,8 @@ KEPT_FILES = 256
 and the guests of `RESERVE`."""
 
 RESERVE = 64
-"""The most guests: connections beyond the limit. A probe that asks at once needs its place for
-milliseconds."""
+"""The largest number of guests: connections beyond the limit. A health probe that sends its request
+at once needs its place only for milliseconds."""
 
 
 class ConnectionPlace:
@@ -43,7 +43,7 @@ class ConnectionPlace:
         self.crowded = crowded
         """Whether the connection is a guest beyond the limit, which may make one request only."""
         self.trusted = False
-        """Whether the connection is an administrator's; other guests are disconnected before it."""
+        """Whether the connection is an administrator's; other guests are disconnected first."""
 
     def leave(self) -> None:
         """Give the place back when the connection has ended."""
@@ -121,8 +121,9 @@ class Admission:
 
 
 def network_of(peer: str) -> str | None:
-    """Return the network that a connection is counted for: an IPv4 address, or the /64 of IPv6 that
-    one subscriber has. None for this machine, where a proxy may forward everybody's requests."""
+    """Return the network for which a connection is counted: an IPv4 address, or the /64 network of
+    an IPv6 address, which one subscriber has. None for a connection from this machine, where a
+    proxy may forward everybody's requests."""
     try:
         address = ip_address(peer.partition("%")[0])
     except ValueError:
@@ -135,7 +136,7 @@ def network_of(peer: str) -> str | None:
 
 
 def descriptors_for_connections(limit: int | None = None) -> int:
-    """Return how many connections the limit of open files has room for; of a very low limit, a
-    quarter."""
+    """Return how many connections the limit of open files allows; if the limit is very low, a
+    quarter of it."""
     soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0] if limit is None else limit
     return 1 << 30 if soft == resource.RLIM_INFINITY else max(soft // 4, soft - KEPT_FILES)

@@ -26,8 +26,8 @@ from lasthop.wire.wsp.sir import OTA_HTTP, Sir
 
 TIDS_PER_LIFE = 4099
 SESSIONS_PER_LIFE = 1 << 16
-"""How far the numbers of transactions and sessions move on with every start of the gateway, so that
-clients do not confuse new ones with those that they still remember."""
+"""How many numbers of transactions and sessions are skipped at every start of the gateway, so that
+clients do not confuse new transactions and sessions with those that they still remember."""
 
 
 @asynccontextmanager

@@ -1,7 +1,6 @@
-"""Passes the subjects of TLS client certificates on to the doors.
+"""Passes the subjects of TLS client certificates on to the doors, which uvicorn does not do.
 
-uvicorn does not do so. The names are put where ASGI's TLS extension tells applications to look for
-them.
+The subjects are put where ASGI's TLS extension tells applications to look for them.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The addresses on which a gateway listens by default, for programs that must find it without
-reading its settings."""
+"""The addresses on which a gateway listens by default, for programs that must find the gateway
+without reading its settings."""
 
 from __future__ import annotations
 

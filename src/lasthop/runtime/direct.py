@@ -1,10 +1,11 @@
-"""HTTP without a task for every request, for the doors that can answer by a function call.
+"""Answers small HTTP requests by a function call instead of an ASGI task, for doors that offer
+that.
 
-uvicorn parses requests, keeps connections and runs everything else as an ASGI application. A small
-POST to a path that has a `take` is handed over as one value when its last byte has arrived, and
-answered by one write. Unusual requests go through ASGI: those that arrive before the last one is
-answered or while answers are not read, large ones, those without a length, those that expect a 100
-Continue, and those with a repeated header.
+uvicorn parses the requests and manages the connections. A small POST request to a path whose door
+has a `take` function is passed to that function when its last byte has arrived, and the response is
+sent by one write. All other requests go through ASGI, and so do unusual POST requests: large ones,
+those without a length, those that expect a 100 Continue, those with a repeated header, and those
+that arrive before the last request is answered or while the client does not read its answers.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from lasthop.runtime.guard import BODY, IDLE, GuardedProtocol
 from lasthop.runtime.safe_headers import HSTS, SAFE, is_name
 
 MAX_BODY = 64 << 10
-"""The largest body, in bytes, of a request that is handed over as a whole. uvicorn buffers as much
-of any request before the application asks for it."""
+"""The largest body, in bytes, of a request that is answered without ASGI. uvicorn buffers the same
+amount of every request before the application asks for it."""
 
 _UNUSUAL = frozenset({b"transfer-encoding", b"expect", b"upgrade"})
 

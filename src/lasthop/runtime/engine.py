@@ -2,7 +2,7 @@
 
 Inputs come from doors (`call`) and channels. Once per turn of the loop the gateway draws the
 consequences, its effects are carried out, and the next commit, if it is time, is handed to the
-writer's thread. While that writes, the next commit collects.
+writer's thread. While the thread writes, changes are collected for the next commit.
 """
 
 from __future__ import annotations
@@ -48,25 +48,26 @@ from lasthop_xml.xpath.reading import Reading
 T = TypeVar("T")
 
 Tell: TypeAlias = Callable[[str, str, bytes], Awaitable[PapAnswer]]
-"""Posts a body of this content type to a URL, and returns the meaning of the answer."""
+"""A function that posts a body of this content type to a URL, and returns the meaning of the
+answer."""
 
 RETRY_WHEN_FULL = 1.0
 """Seconds between attempts to write when the disk is full."""
 
 LONGEST_SLEEP = 60.0
-"""The longest sleep, in seconds. Timers run on a monotonic clock, deadlines on one that can be set
-or that stops while the machine sleeps: look at deadlines at least this often."""
+"""The longest sleep, in seconds. Timers run on a monotonic clock, deadlines on a clock that can be
+set or that stops while the machine sleeps, so deadlines are checked at least this often."""
 
 GOODBYE = "the gateway is shutting down"
 RETURN_AFTER_MS = 1000
-"""Milliseconds after which a device may connect again after a shutdown; a restart takes about as
-long."""
+"""Milliseconds that devices are told to wait before they connect again after a shutdown; a restart
+takes about as long."""
 
 log = structlog.get_logger()
 
 
 class Observer:
-    """Observes what the engine does, for metrics. This one ignores it."""
+    """The interface by which metrics observe the engine. This base class ignores everything."""
 
     def committed(self, commit: Commit, seconds: float) -> None:
         """Record that a commit is durable, `seconds` after it was handed to the writer."""
@@ -477,7 +478,8 @@ class Engine:
     async def stop(self) -> None:
         """Close all channels and write what is left; the store stays open.
 
-        When the store accepts no more writes, what is left was never acknowledged to anybody.
+        If the store accepts no more writes, the changes that are left are lost; none of them was
+        acknowledged to anybody.
         """
         self._stopped = True
         self.drain()

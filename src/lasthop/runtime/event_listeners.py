@@ -17,7 +17,8 @@ _decode = msgspec.json.Decoder(Event).decode
 
 
 class ListenedEvents:
-    """The store's events, passing each of them to the listeners when it is first exported."""
+    """Reads the store's events for the export, and passes each event to the listeners when it is
+    first exported."""
 
     def __init__(self, pages: EventPages, listeners: Sequence[EventListener]) -> None:
         self._pages = pages

@@ -20,11 +20,11 @@ log = structlog.get_logger()
 
 
 PROMPT = Rolling()
-"""The rolling of segments while a program follows them."""
+"""When a new segment of the log is started while a program reads the segments."""
 
 
 class Export:
-    """Runs an exporter in a thread until it is closed. The store must outlive it."""
+    """Runs an exporter in a thread until it is closed. The store must not be closed before that."""
 
     def __init__(self, exporter: Exporter, clock: Clock, *, log: Path | None = None) -> None:
         self._exporter = exporter

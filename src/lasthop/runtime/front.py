@@ -20,7 +20,7 @@ class PagesApp(Protocol):
     """The ASGI application for pages that people open in a browser, at paths of their own."""
 
     def shows(self, method: str, path: str) -> bool:
-        """Whether a request is for one of these pages."""
+        """Whether this application, and not another door, serves the request."""
         ...
 
     def __call__(self, scope: Scope, receive: Receive, send: Send, /) -> Awaitable[None]: ...

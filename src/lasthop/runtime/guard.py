@@ -37,24 +37,26 @@ from lasthop.runtime.upgraded import UpgradedProtocol
 from lasthop.transport.locality import joined
 
 PIECE = 16 << 10
-"""The most bytes that the parser gets at a time. A head that arrived in one piece is not too large,
-and of a larger one no more than this is parsed."""
+"""The largest number of bytes that the parser gets at a time. A head that fits into one piece is
+not too large, and of a larger head no more than this is parsed."""
 
 ROOM = MAX_HEAD + PIECE
-"""The most bytes of a request that are not its body: a head, whose first piece may begin with
-something else, and later the bytes around chunks."""
+"""The largest number of bytes of a request that do not belong to its body: the head, whose first
+piece may begin with the end of an earlier request, and later the bytes around chunks."""
 
 BODY_WORTH = 16
-"""The number of bytes around chunks that each byte of the body allows: a chunk of one byte has
-five."""
+"""The number of bytes around chunks that are allowed for each byte of the body: a chunk of one byte
+has five bytes around it."""
 
 MAX_WAITING = 256
-"""The most requests on one connection that wait for the answers to earlier ones; each takes 4 KiB.
-The socket is not read while any waits, so this limits what arrived together with the first."""
+"""The largest number of requests on one connection that wait until earlier ones are answered; each
+takes 4 KiB. While a request waits, nothing is read from the socket, so this limits the requests
+that arrive together."""
 
 LAST_BYTES = 1 << 20
-"""The most bytes that are read and discarded after the final answer: closing the connection while
-they arrive would destroy the answer for a client that sends everything before it reads."""
+"""The largest number of bytes that are read and discarded after the last answer on a connection: if
+the connection were closed while they arrive, a client that sends everything before it reads would
+lose the answer."""
 
 RETRY_AFTER = 10.0
 """Seconds after which a connection has probably become free."""
@@ -66,8 +68,8 @@ IDLE, HEAD, BODY = range(3)
 """The phases of the arriving request."""
 
 Administers: TypeAlias = Callable[[Mapping[bytes, bytes], str | None, str | None], bool]
-"""Whether a request with these headers (see `joined`), from this address and with this certificate,
-is an administrator's."""
+"""A function that returns whether a request with these headers (see `joined`), from this address
+and with this certificate, comes from an administrator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +83,16 @@ class GuardPatience:
     head: float = 30.0
     """The time from the first byte of a request to the end of its headers."""
     crowded: float = 5.0
-    """The time for the first byte and for the headers on a connection beyond the limit."""
+    """The time for the first byte, and for the headers, on a connection beyond the limit of
+    connections."""
     body: float = 30.0
     """The time within which the next part of a body must arrive."""
     unread: float = 15.0
-    """The time within which some of an answer must be read; noticing may take twice as long."""
+    """The time within which the client must read some part of an answer; a violation may be noticed
+    only after twice that time."""
     last: float = 2.0
-    """The time for the client to read the final answer, while what it still sends is discarded."""
+    """The time that the client has to read the last answer before the connection is closed; what
+    the client still sends is discarded."""
     slowest: int = 256
     """The lowest rate of a body or an answer, in bytes per second. GPRS is ten times as fast; a
     slower client is probably slow on purpose."""
@@ -120,7 +125,8 @@ class GuardedProtocol(CertifiedProtocol):
         self._guard = guard
         self._place = place
         self.crowded = False
-        """Whether this connection is beyond the limit and ends with its first answer."""
+        """Whether this connection is beyond the limit of connections, so that it is closed after
+        its first answer."""
         self._phase = IDLE
         self._room = ROOM
         """The number of bytes outside a body that may still arrive; negative when input is
@@ -306,7 +312,8 @@ class GuardedProtocol(CertifiedProtocol):
     # Limits on time: one timer for a connection, not for each request. When it fires, it checks.
 
     def on_response_complete(self) -> None:
-        """Start the next waiting request after an answer, or let the connection be idle."""
+        """Start the next waiting request after an answer; if there is none, wait for a new
+        request."""
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
@@ -425,8 +432,8 @@ class GuardedProtocol(CertifiedProtocol):
 
 
 def bytes_read(transport: asyncio.Transport) -> int:
-    """Return how many bytes the client has acknowledged, from an arbitrary start: as Linux counts
-    them (tcpi_bytes_acked), or from what no longer waits to be sent."""
+    """Return how many bytes the client has acknowledged, counted from an arbitrary start: by
+    Linux's count (tcpi_bytes_acked), or else by the bytes that no longer wait to be sent."""
     connection = transport.get_extra_info("socket")
     try:
         facts = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 128)

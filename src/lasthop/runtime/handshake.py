@@ -17,7 +17,7 @@ from lasthop.runtime.listening import BACKLOG
 from lasthop.runtime.tls import Certificates
 
 AT_ONCE = 64
-"""The most connections that are accepted before other work has its turn."""
+"""The largest number of connections that are accepted before other work has its turn."""
 
 PAUSE = 1.0
 """Seconds to wait when the system has no resources for another connection."""

@@ -1,7 +1,7 @@
 """The limits on the head of an HTTP request, for every door.
 
-The parser has no limits of its own: it would accept headers without end. Wrong framing (two
-lengths, a length beside a transfer coding) the parser refuses itself.
+The parser has no limits of its own: it would accept headers without end. The parser itself refuses
+requests with wrong framing (two lengths, or a length beside a transfer coding).
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ import re
 from lasthop.errors import InvalidRequest, TooLarge
 
 MAX_HEAD = 32 << 10
-"""The most bytes of a request's target and headers. The gateway reads 1 kB of headers at most; the
-rest are other applications' cookies."""
+"""The largest number of bytes in a request's target and headers. The gateway itself uses at most 1
+kB of headers; the rest are other applications' cookies."""
 
 MAX_TARGET = 16 << 10
-"""The most bytes of a request's target; RFC 9112, section 3, asks every server to accept 8000."""
+"""The largest number of bytes in a request's target; RFC 9112, section 3, asks every server to
+accept 8000."""
 
 MAX_FIELDS = 128
-"""The most header fields of a request: 32 are for a message, browsers and proxies add some twenty.
-A field of 4 bytes takes 150 bytes of memory."""
+"""The largest number of header fields in a request: a message may have 32, and browsers and proxies
+add some twenty. A field of 4 bytes takes 150 bytes of memory."""
 
 _HOST = re.compile(
     rb"(?:\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9._~-]+)?\]|[A-Za-z0-9._~!$&'()*+,;=%-]*)(?::[0-9]*)?"

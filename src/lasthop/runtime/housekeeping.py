@@ -23,7 +23,7 @@ BREATH = 0.05
 """Seconds between two steps of a round, so that commits have the disk most of the time."""
 
 KEEP_EVENTS = 100_000
-"""The number of newest events that stay in the store after their export: most deliveries that
+"""The number of events, the newest, that stay in the store after their export: most deliveries that
 `explain` is asked about are found without searching the log's files."""
 
 log = structlog.get_logger()

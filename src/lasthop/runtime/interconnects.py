@@ -1,5 +1,5 @@
-"""The sockets at which devices connect, besides the HTTP port: bound before anything else starts,
-and served when everything behind them is ready."""
+"""The sockets at which devices connect, besides the HTTP port: they are bound before anything else
+starts, and served when everything that a device needs is ready."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ANY_ADAPTER = "00:00:00:00:00:00"
 
 @dataclass(frozen=True, slots=True)
 class Sockets:
-    """The bound sockets of a gateway; None for those that the settings leave out."""
+    """The bound sockets of a gateway; None for a socket that the settings do not name."""
 
     http: socket.socket
     tcp: socket.socket
@@ -57,8 +57,8 @@ async def serve(
     tls: ssl.SSLContext | None,
     stack: AsyncExitStack,
 ) -> dict[str, Listener]:
-    """Accept devices on all sockets but the HTTP port; return the listeners by scheme. `stack`
-    stops them."""
+    """Accept devices on all sockets except the HTTP port; return the listeners by URL scheme.
+    `stack` stops the listeners."""
     listeners: dict[str, Listener] = {}
     for scheme in ("tcp", "beep", "seqpacket", "l2cap"):
         bound = getattr(sockets, scheme)

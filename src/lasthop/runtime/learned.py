@@ -1,8 +1,8 @@
 """The policies that the pipeline has learned, loaded while the gateway runs.
 
-The policy store's pointer is checked every second, which costs one small file. A new version is
-read, checked as a whole and tried before it replaces the old one; if anything is wrong with it, the
-old version stays in force, and the log says why, once.
+The policy store's pointer, which names the present version, is checked every second by reading one
+small file. A new version is read, checked as a whole and tried before it replaces the old one; if
+anything is wrong with it, the old version stays in force, and the log says why, once.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class LearnedPolicies:
         self._pointer = directory / POINTER
         self._seen: tuple[int, int, int] | None = None
         self.index = PolicyIndex(BUILT_IN)
-        """The policies in force. The index is replaced as a whole, so that a holder keeps one
-        consistent version."""
+        """The policies in force. The index is replaced as a whole, so that code that holds an index
+        always sees one consistent version."""
         self.refused = 0
         """The number of learned versions that were refused."""
 
@@ -102,8 +102,8 @@ class LearnedPolicies:
 
 
 def try_out(forwarding: Forwarding) -> None:
-    """Make the policy and call everything that a feed calls; raise `InvalidRequest` if that
-    fails."""
+    """Try a policy out: make it and call every method that the gateway will call; raise
+    `InvalidRequest` if that fails."""
     if forwarding.policy not in POLICIES:
         raise InvalidRequest("unknown policy", policy=forwarding.policy, known=", ".join(POLICIES))
     try:

@@ -12,8 +12,8 @@ from lasthop.runtime.settings import Tls
 from lasthop.runtime.units import ListenAddress
 
 BACKLOG = 4096
-"""The length of the queue of new connections. Devices come back all at once after a restart; the
-kernel caps this at its own limit."""
+"""The length of the queue of new connections. After a restart all devices connect at once; the
+kernel may reduce this length to its own limit."""
 
 
 def listen(address: ListenAddress) -> socket.socket:

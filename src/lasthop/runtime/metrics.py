@@ -38,7 +38,7 @@ publishers wait."""
 
 
 Counts: TypeAlias = Mapping[tuple[str, ...], int]
-"""Counts by the values of their labels."""
+"""A function that returns counts by the values of their labels."""
 
 
 class Metrics(Observer):
@@ -85,8 +85,8 @@ class Metrics(Observer):
         count."""
 
         self.tally = Tally[str]()
-        """The same counts as plain numbers, for the dashboard, which reads them every second:
-        `accepted`, `commits`, and the final states."""
+        """The counts that the dashboard reads every second, as plain numbers: `accepted`,
+        `commits`, and one for each final state."""
         self.commit_seconds = 0.0
         self.also: Callable[[Commit], None] | None = None
         """A further function that is called with every commit."""

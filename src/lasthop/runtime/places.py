@@ -31,8 +31,8 @@ class Places(msgspec.Struct, kw_only=True):
     seqpacket: str | None = None
 
     def write(self) -> None:
-        """Write `ports.json` into the data directory, at once, so that a reader never sees half of
-        it."""
+        """Write `ports.json` into the data directory in one step, so that a reader never sees an
+        incomplete file."""
         path = Path(self.data) / PORTS_FILE
         partial = path.with_name(f".{PORTS_FILE}.{self.pid}")
         partial.write_bytes(msgspec.json.encode(self) + b"\n")
@@ -44,8 +44,8 @@ class Places(msgspec.Struct, kw_only=True):
 
 
 def find(data: Path) -> Places | None:
-    """Return the addresses of the gateway that runs on this data directory, or None if none
-    does."""
+    """Return the addresses of the gateway that runs on this data directory, or None if no gateway
+    runs on it."""
     if not data.is_dir():
         raise Failure(f"there is no data directory {data}")
     try:

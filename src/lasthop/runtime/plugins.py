@@ -1,7 +1,7 @@
 """Loads policies and carriers of other packages by their entry points, if the settings name them.
 
-A package may be installed for other reasons, so its presence alone does not let it run in the
-gateway. A plugin that is named and cannot be loaded stops the gateway before it has done anything.
+A package may be installed for other reasons, so a plugin runs in the gateway only if the settings
+name it. If a named plugin cannot be loaded, the gateway does not start.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CARRIER_GROUP = "lasthop.carriers"
 
 
 def load_policies(names: Iterable[str]) -> None:
-    """Add the named policies to the table, beside lasthop's own."""
+    """Add the named policies to the table of policies, which also has lasthop's own."""
     for name in names:
         found = _found(POLICY_GROUP, name, "plugins.policies")
         if not (isinstance(found, type) and issubclass(found, Policy)):

@@ -1,4 +1,4 @@
-"""Random numbers from the operating system, fetched by the page.
+"""Random numbers from the operating system, fetched many at a time.
 
 Every message id has 64 random bits; a system call for each of them would be a sixth of all the work
 of accepting a message.

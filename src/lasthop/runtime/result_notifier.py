@@ -8,7 +8,8 @@ from lasthop.transport.http import HttpFailure, post
 from lasthop.wire.pap.answers import MAX_ANSWER, AnswerVerdict, PapAnswer, judge_answer
 
 TIMEOUT = 30.0
-"""Seconds for the whole request. The report is repeated to an initiator that takes longer."""
+"""Seconds that the whole request may take. If an initiator takes longer, the notification is sent
+to it again later."""
 
 
 class ResultNotifier:

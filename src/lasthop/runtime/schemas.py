@@ -10,12 +10,13 @@ from lasthop_xml.relaxng.limits import DEFAULT_LIMITS
 from lasthop_xml.relaxng.schema import Schema, decoded, read_schema
 
 MOST_BYTES = 4 * DEFAULT_LIMITS.size
-"""The most bytes of a file: no text within the limit of characters is larger in UTF-8."""
+"""The largest file, in bytes: a text within the limit of characters is never larger in UTF-8."""
 
 
 @xml_refusals()
 def load_schema(path: Path) -> Schema:
-    """Return the schema in a file; references are relative to the file in which they stand."""
+    """Return the schema in a file; references in a schema are relative to the file that contains
+    them."""
     return read_schema(_read(path), source=str(path), loader=_load)
 
 

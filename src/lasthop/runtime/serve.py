@@ -74,12 +74,12 @@ from lasthop.store.writer import CommitWriter
 log = structlog.get_logger()
 
 ROLLING = Rolling(age=5 * MINUTE)
-"""The rolling of the log's segments: 288 files on a busy day. `lasthop log tail` needs no sealed
-segments, and a program that needs them sooner announces itself."""
+"""When a new segment of the event log is started: a busy day has 288 segments. `lasthop log tail`
+does not wait for complete segments, and a program that needs them sooner announces itself."""
 
 YOUNG_OBJECTS = 10_000
-"""The number of new objects that starts a garbage collection, which then takes 3 ms. With Python's
-700 the collector takes a twelfth of a busy gateway's time, and up to 40 ms at once."""
+"""The number of new objects after which a garbage collection starts; it then takes 3 ms. With
+Python's 700 the collector takes a twelfth of a busy gateway's time, and up to 40 ms at once."""
 
 SWITCH_INTERVAL = 0.0005
 """Seconds after which a waiting thread may ask the running one for the interpreter. The writer

@@ -15,7 +15,7 @@ class UpgradedProtocol(WebSocketsSansIOProtocol):
     leave: Callable[[], None] | None = None
     """Called when the connection has ended, to free its place."""
     linger = 15.0
-    """Seconds that the peer has to read the last of what it was sent, before the connection is
+    """Seconds that the peer has to read the last data that was sent to it, before the connection is
     aborted."""
     _cutting: asyncio.TimerHandle | None = None
 

@@ -24,8 +24,9 @@ from lasthop.runtime.upgraded import UpgradedProtocol
 from lasthop.wire.hop.checksums import SIZE as CHECKSUM_SIZE
 
 KEEP_ALIVE = 75
-"""Seconds that an idle connection stays open: longer than the usual 60 of proxies, so that the
-proxy closes it and no request is lost in between."""
+"""Seconds that an idle connection stays open: longer than the 60 seconds that proxies usually wait,
+so that the proxy closes the connection first, and no request is sent over a connection that the
+gateway is closing."""
 
 
 class WebServer:

@@ -35,8 +35,8 @@ from lasthop.store.sqlite import SqliteStore
 T = TypeVar("T")
 
 LOCAL = "127.0.0.1"
-"""The address that such requests come from. A user who can open the directory may do everything, as
-on an open gateway of this machine."""
+"""The client address of requests to a data directory. A user who can open the directory may do
+everything, as with a gateway on this machine that needs no credentials."""
 
 
 class StoreGateway:

@@ -20,8 +20,8 @@ from lasthop_xml.relaxng.schema import Schema
 commands = new_commands("Convert documents between a text form and a binary wire format.")
 
 MAX_INPUT = 16 * 1024 * 1024
-"""The largest input in octets: more than any format needs, and few enough to hold several copies in
-memory."""
+"""The largest input in octets: more than any format needs, and small enough to hold several copies
+in memory."""
 
 STANDARD = "-"
 

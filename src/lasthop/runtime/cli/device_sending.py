@@ -1,5 +1,5 @@
-"""Sends the lines of the reference device's standard input, each over the link that the device's
-preferences make the best, and prints the reason of every decision."""
+"""Sends the lines of the reference device's standard input, each over the best link according to
+the device's preferences, and prints the reason for every decision."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ from lasthop.errors import Conflict, LasthopError
 from lasthop.runtime.failure import Failure
 
 AHEAD = 16
-"""The number of lines that are read before the first of them is durable."""
+"""The number of lines that may be read ahead before the first of them is durable."""
 
 PATIENCE = 2.0
-"""Seconds between two attempts to open a further link, and between two checks that it still
-exists."""
+"""Seconds between two attempts to open a further link, and between two checks whether the link is
+still open."""
 
 LOOK_EVERY = 0.5
-"""Seconds between two checks of the waiting messages, whose reasons are printed for people."""
+"""Seconds between two checks of the waiting messages; the reasons why they wait are printed for
+people."""
 
 Write = Callable[[dict[str, object]], None]
 
@@ -91,7 +92,8 @@ async def keep_joined(device: Device, label: str, url: str) -> None:
 
 
 async def send_lines(device: Device, outlet: LineOutlet, write: Write) -> None:
-    """Send every line of standard input; return after its end, when all lines are settled."""
+    """Send every line of standard input; return after the end of the input, when the outcome of
+    every line is known."""
     lines: asyncio.Queue[bytes | None] = asyncio.Queue(AHEAD)
     Thread(
         target=_read, args=(sys.stdin.buffer, lines, asyncio.get_running_loop()), daemon=True

@@ -15,7 +15,8 @@ from lasthop.access.rest.operations.command import Given
 from lasthop.runtime.failure import Failure
 
 UNLIMITED = 1e300
-"""The bound of numbers that must be finite and have no limit otherwise; help does not show it."""
+"""The bound of numbers that must be finite but have no other limit; the help does not show this
+bound."""
 
 REQUIRED = signatures.Parameter.empty
 
@@ -33,13 +34,13 @@ class CommandInput:
     declared: signatures.Parameter
     """The option or argument, as typer finds it in the signature of a function."""
     value: Callable[[Any], Any] | None = None
-    """Converts what was given on the command line to the field's value; None if they are the
-    same."""
+    """Converts what was given on the command line to the field's value; None if no conversion is
+    needed."""
     flag: str = ""
 
 
 def declared(name: str, annotation: Any, default: Any = REQUIRED) -> signatures.Parameter:
-    """Return a parameter for the function that typer makes a command of."""
+    """Return a parameter for the function from which typer makes a command."""
     place = signatures.Parameter.KEYWORD_ONLY
     return signatures.Parameter(name, place, default=default, annotation=annotation)
 
@@ -52,8 +53,8 @@ def of_path(name: str, about: str, given: Given) -> CommandInput:
 
 
 def of_field(place: str, field: inspect.Field, given: Given) -> Iterator[CommandInput]:
-    """Yield the argument for a required field, or the option for another one. A list that can be
-    changed also has an option that empties it."""
+    """Yield the argument for a required field, or the option for any other field. A list that can
+    be changed also has an option that empties it."""
     name, flag = field.name, given.flag or f"--{field.name.replace('_', '-')}"
     kind, about = _unwrapped(field.type)
     one = _unwrapped(kind.item_type)[0] if isinstance(kind, _LISTS) else kind

@@ -17,7 +17,7 @@ NOTE = "output.length"
 
 
 class Notes(Protocol):
-    """The notes that an inbox's transaction reads and writes by name."""
+    """The interface of an inbox's transaction that reads and writes values by name."""
 
     def get(self, name: str) -> bytes | None: ...
 

@@ -26,7 +26,7 @@ from lasthop.runtime.failure import Failure
 
 BATCH_LINES = 500
 """Messages in one request: as many as a gateway accepts (`limits.batch`). A batch is one commit:
-larger ones gain little and make others wait."""
+larger batches gain little and make other publishers wait."""
 
 BATCH_BYTES = 4 << 20
 

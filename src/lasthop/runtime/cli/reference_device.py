@@ -34,7 +34,7 @@ from lasthop.runtime.cli.output_file import OutputFile
 from lasthop.runtime.failure import Failure
 
 READ_PATIENCE = 30.0
-"""Seconds to reach the gateway when the device only reads once."""
+"""Seconds in which the device must reach the gateway if it only reads once."""
 
 LONGEST_RETRY = 5.0
 """The longest pause in seconds between two attempts to reach a gateway: short, because a reference
@@ -77,7 +77,7 @@ class DevicePlan(msgspec.Struct, kw_only=True):
     claim: bool = False
     """Whether to claim messages that can be claimed."""
     options: SubscriptionOptions = {}
-    """The terms of the subscriptions; if any are given, the topics are ranked ones."""
+    """The terms of the subscriptions; if any are given, the topics are ranked topics."""
     storage: int | None = None
     read: int | None = None
     """The number of messages to read from each topic before the device ends; None to run on."""

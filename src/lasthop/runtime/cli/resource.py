@@ -1,5 +1,5 @@
-"""Commands that administer a resource, made from the table of operations: what REST offers has a
-command as well."""
+"""Commands that administer a resource. They are made from the table of operations, so that every
+operation of the REST interface also has a command."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _FILE = typer.Argument(metavar="FILE", help="A file with JSON; - reads standard 
 
 
 class Resource(TyperGroup):
-    """The commands of a resource. The module of the resource's name has the commands that do more
-    than one operation, and is imported only for those."""
+    """The commands of a resource. Commands that perform more than one operation are in the module
+    of the resource's name, which is imported only for them."""
 
     def __init__(self, name: str, about: str, by_hand: dict[str, str]) -> None:
         super().__init__(name=name, help=about, no_args_is_help=True, rich_markup_mode=None)

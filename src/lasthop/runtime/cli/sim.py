@@ -1,4 +1,5 @@
-"""`lasthop sim`: simulate on virtual time what would take years, or luck, to see live."""
+"""`lasthop sim`: simulate, on virtual time, situations that would take years or luck to observe in
+reality."""
 
 from __future__ import annotations
 

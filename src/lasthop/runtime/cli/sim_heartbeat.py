@@ -1,5 +1,5 @@
-"""`lasthop sim heartbeat`: simulate how the heartbeat learns what a network allows, and the
-savings."""
+"""`lasthop sim heartbeat`: simulate how devices learn the longest heartbeat interval that a network
+allows, and how much that saves."""
 
 from __future__ import annotations
 

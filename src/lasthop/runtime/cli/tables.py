@@ -1,5 +1,5 @@
-"""Prints tables for people; not part of `output`, since importing `rich` takes longer than a
-push."""
+"""Prints tables for people. This module is separate from `output` because importing `rich` takes
+longer than a push."""
 
 from __future__ import annotations
 

@@ -23,10 +23,11 @@ MAX_SUMMARY = 4 << 20
 """The largest summary, in bytes; its size does not grow with the log."""
 
 MAX_READ = 16 << 20
-"""The largest version, in bytes, whose content is read; of a larger one only the name is shown."""
+"""The largest version of a policy, in bytes, whose content is read; of a larger version only the
+name is shown."""
 
 VERSIONS = 20
-"""The number of newest versions that are shown."""
+"""The number of versions that are shown: the newest ones."""
 
 
 class LearnedVersion(msgspec.Struct, omit_defaults=True):
@@ -41,8 +42,8 @@ class LearnedVersion(msgspec.Struct, omit_defaults=True):
     note: str = ""
     code: str = ""
     held_out: dict[str, float] = {}
-    """The version's results on days that it was not learned from, beside those of the version in
-    force then."""
+    """The version's results on days from which it was not learned, beside the results of the
+    version that was in force then."""
     devices: int = 0
     networks: int = 0
     problem: str = ""

@@ -1,8 +1,8 @@
 """What the gateway does now, sampled once a second for the open pages.
 
-Counters are sampled, so that no message costs anything more. Only while a page is open, deliveries
-are timed and a few events are picked from each commit, and only so many a second, however busy the
-gateway is.
+The gateway's counters are read once a second, so that messages cost nothing more. Only while a page
+is open, some deliveries are timed and a few events are picked from each commit: at most a fixed
+number a second, however busy the gateway is.
 """
 
 from __future__ import annotations
@@ -31,16 +31,17 @@ LINGER = 300
 no gap."""
 
 MOST_WATCHERS = 64
-"""The most pages that watch at once; each holds a connection."""
+"""The largest number of pages that watch at the same time; each of them holds a connection."""
 
 MOST_TIMED = 2000
-"""The most deliveries timed in one period: enough for percentiles."""
+"""The largest number of deliveries that are timed in one period: enough for percentiles."""
 
 MOST_EVENTS = 12
-"""The most events shown of one period: more cannot be read."""
+"""The largest number of events shown for one period: nobody can read more."""
 
 RECENT = 200
-"""The number of recent messages that are remembered, at most `PER_COMMIT` of each commit."""
+"""The number of recent messages that are remembered; of each commit, at most `PER_COMMIT`
+messages."""
 
 PER_COMMIT = 4
 
@@ -84,7 +85,8 @@ class GatewayTotals(msgspec.Struct, omit_defaults=True):
 
 
 class Sample(msgspec.Struct, omit_defaults=True):
-    """One period: counters as rates per second, and the present state."""
+    """A sample of one period: the counters as rates per second, and the present state of the
+    gateway."""
 
     at: Micros
     accepted: float
@@ -123,7 +125,8 @@ class Live:
         return self._watchers
 
     def committed(self, commit: Commit) -> None:
-        """Note a durable commit; called for each, and does almost nothing while no page watches."""
+        """Note that a commit is durable. This is called for every commit, and does almost nothing
+        while no page watches."""
         for message in commit.messages[-PER_COMMIT:]:
             self.recent.append(
                 RecentMessage(

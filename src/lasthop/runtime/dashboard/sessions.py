@@ -17,8 +17,8 @@ LIFETIME: Micros = 12 * HOUR
 """How long a session lasts: a working day."""
 
 MOST = 1000
-"""The most sessions at once; beyond, the oldest ends. Administrators are few, and a script that
-logs in again and again must not fill the memory."""
+"""The largest number of sessions at a time; when there are more, the oldest session ends.
+Administrators are few, and a script that logs in again and again must not fill the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,9 @@ def cookie_in(headers: dict[bytes, bytes]) -> str:
 def by_tls(scheme: str, headers: dict[bytes, bytes]) -> bool:
     """Whether a browser has connected by TLS: to the gateway, or to the first proxy before it.
 
-    Any proxy's header is believed, though anybody can forge it: it only decides whether the cookie
-    is marked `Secure`, which can only keep the cookie from being sent.
+    The header of any proxy is believed, although anybody can forge it: it only decides whether the
+    cookie is marked `Secure`, and the worst effect of that is that the browser does not send the
+    cookie.
     """
     told = headers.get(b"x-forwarded-proto", b"").partition(b",")[0]
     # RFC 7239, section 4: the first element is that of the first proxy.

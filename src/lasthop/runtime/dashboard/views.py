@@ -1,4 +1,4 @@
-"""The data of the dashboard's pages that the REST door does not have.
+"""The data of the dashboard's pages that the REST door does not offer.
 
 Lists are returned page by page, and counts over many devices have a limit, because a page may be
 open on a gateway of a hundred thousand devices.
@@ -27,10 +27,10 @@ PAGE = 50
 """The number of rows of a list in one page."""
 
 MOST_SCANNED = 20_000
-"""The most devices that are counted for an overview of all of them."""
+"""The largest number of devices that are counted for an overview."""
 
 MOST_RANKED = 5_000
-"""The most messages in a histogram of ranks."""
+"""The largest number of messages in a histogram of ranks."""
 
 BARS = 20
 
@@ -42,11 +42,11 @@ class LineView(msgspec.Struct, omit_defaults=True):
     network: str = ""
     carrier: str = ""
     heartbeat: float | None = None
-    """Seconds of silence after which the device checks that the gateway is there."""
+    """Seconds of silence after which the device checks whether the gateway still answers."""
     round_trip: float | None = None
     """The smoothed round trip of the channel, in milliseconds."""
     sending: bool = False
-    """Whether the gateway sends over this channel, if there are several."""
+    """Whether this is the channel over which the gateway sends, if the device has several."""
 
 
 class MailView(msgspec.Struct, omit_defaults=True):
@@ -80,7 +80,7 @@ class DevicePage(msgspec.Struct, omit_defaults=True):
 
 
 class DeviceView(msgspec.Struct, omit_defaults=True):
-    """The data about one device that the REST door's answers do not have."""
+    """The data about one device that the answers of the REST door do not contain."""
 
     info: DeviceInfo
     lines: list[LineView]
@@ -130,9 +130,9 @@ class Bar(msgspec.Struct):
     low: float
     high: float
     here: int
-    """The number of messages that wait at the gateway."""
+    """The number of messages with these ranks that wait at the gateway."""
     there: int
-    """The number of messages that the device stores unread."""
+    """The number of messages with these ranks that devices store and their users have not read."""
 
 
 class TopicView(msgspec.Struct, omit_defaults=True):

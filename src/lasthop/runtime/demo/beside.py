@@ -1,5 +1,5 @@
-"""Runs one task beside another: when one fails the other ends, and the first failure is raised
-itself, not a group of one."""
+"""Runs one task beside another. When one of them fails, the other ends, and the failure is raised
+as it is, not inside an exception group."""
 
 from __future__ import annotations
 

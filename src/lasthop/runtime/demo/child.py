@@ -13,7 +13,8 @@ import signal
 import sys
 
 SET_DEATH_SIGNAL = 1
-"""PR_SET_PDEATHSIG of Linux; other systems have nothing comparable that needs no thread."""
+"""The number of Linux's PR_SET_PDEATHSIG; other systems have nothing like it that works without a
+thread."""
 
 
 def follow(parent: int, number: int = signal.SIGTERM) -> None:

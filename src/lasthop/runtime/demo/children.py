@@ -18,8 +18,8 @@ GRACE = 15.0
 """Seconds that a process has to end after SIGTERM; then its process group is killed."""
 
 LAST_WORDS = 20
-"""The number of last lines of standard error that are kept, for the message if the process
-fails."""
+"""The number of lines at the end of standard error that are kept, for the error message if the
+process fails."""
 
 LONGEST_LINE = 1 << 20
 
@@ -116,8 +116,8 @@ class ChildProcess:
     async def stop(self) -> None:
         """End the process and everything that it has started; return when all of them have ended.
 
-        Standard error is inherited by whatever a process starts (Java, its workers), so it is at
-        its end only when the last of them is.
+        The processes that it starts (Java, its workers) inherit its standard error, so that
+        standard error ends only when the last of them has ended.
         """
         for number in (signal.SIGTERM, signal.SIGKILL):
             with suppress(ProcessLookupError):

@@ -27,25 +27,25 @@ from lasthop.runtime.demo.waste import History
 from lasthop.runtime.failure import Failure
 
 LEARNED_TOPICS = frozenset(topic.name for topic in TOPICS if topic.policy is None)
-"""The topics whose forwarding is left to the gateway: a subscriber's own choice of policy is not
-judged."""
+"""The topics for which the gateway chooses the forwarding policy. Topics for which the subscriber
+chooses it are not compared."""
 
 MOST_ASKED = 200
-"""The most messages that have not arrived and are asked about at the gateway, one by one; the
-others count as under way."""
+"""The largest number of missing messages about which the gateway is asked, one by one; the other
+missing messages are considered to be under way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Act:
-    """One run of a script, and which of its messages count: those that were sent after the lead and
-    expired before the end."""
+    """One run of a script. Only messages that were sent after the lead and expired before the end
+    of the run are counted."""
 
     began: Micros
     length: Micros
     lead: Micros
     tail: Micros
     bytes_per_second: float
-    """The traffic on all links together, during this run."""
+    """The number of bytes per second on all links together, on average over this run."""
 
     @property
     def since(self) -> Micros:
@@ -56,13 +56,13 @@ class Act:
         return max(self.since, self.began + self.length - self.tail)
 
     def cut_to(self, other: Act) -> Act:
-        """Return this run, cut to the length of the other one."""
+        """Return this run, shortened to the length of the other run."""
         return replace(self, length=min(self.length, other.length))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """What a report is made of."""
+    """The data from which a report is made."""
 
     ledger: DemoLedger
     """A copy of the ledger to which nothing is added any more."""
@@ -75,7 +75,8 @@ class Findings:
 
 
 def make_report(data: Path, cast: Cast, found: Findings) -> DemoReport:
-    """Return everything that is known now. Reads the log, so it must not run on an event loop."""
+    """Return a report of everything that is known now. This reads the log, so it must not run on an
+    event loop."""
     ledger, lost = found.ledger, found.lost
     sent, looks = ledger.verdict(), ledger.looks
     history = History(data)
@@ -109,8 +110,8 @@ def _period(history: History, act: Act | None) -> DemoPeriod | None:
 async def count_lost(ledger: DemoLedger, cast: Cast) -> int:
     """Count the messages that no application saw and that the gateway considers ended.
 
-    A message may be seen while the gateway is asked: only those that are still missing then are
-    lost.
+    An application may see a message while the gateway is being asked, so only messages that are
+    still missing after the answer are lost.
     """
     asked = ledger.missing()[:MOST_ASKED]
     ended = await asyncio.to_thread(_ended, asked, cast)

@@ -1,8 +1,8 @@
-"""Emulates a bad link over real sockets: connections to its port are forwarded to the gateway's,
-slowly, until they break.
+"""Emulates a bad link over real sockets: connections to the link's port are forwarded to the
+gateway's port, slowly, until they break.
 
-Nothing here knows the hop protocol. Bytes are forwarded in order, later (`pace`); an outage begins
-with silence, then resets open connections and refuses new ones.
+Nothing here knows the hop protocol. Bytes are forwarded in order, after a delay (`pace`); an outage
+begins with silence, then resets open connections and refuses new ones.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from lasthop.runtime.demo.pace import DirectionPace
 from lasthop.runtime.demo.profiles import LinkProfile
 
 MOST_UNDER_WAY = 64 << 10
-"""The most bytes under way in one direction of a connection; beyond, the sender is not read from,
-as if the buffers of a network were full."""
+"""The largest number of bytes under way in one direction of a connection. When there are more,
+nothing is read from the sender, as if the buffers of a network were full."""
 
 _RESET = struct.pack("ii", 1, 0)
 """SO_LINGER with a time of zero: closing sends a reset instead of a FIN."""
@@ -124,7 +124,7 @@ class EmulatedLink:
         return self._silent
 
     def admits(self) -> bool:
-        """Whether a new connection is accepted; counts the refused ones."""
+        """Whether a new connection is accepted; refused connections are counted."""
         if self._down:
             self.refused += 1
         return not self._down

@@ -23,20 +23,20 @@ from lasthop.runtime.failure import Failure
 APP = "default"
 
 FIRST_CONTACT = 60.0
-"""Seconds that a device has to connect and subscribe."""
+"""Seconds within which a device must connect and subscribe."""
 
 FIRST_RETRY, LONGEST_RETRY = 0.2, 0.5
-"""Seconds between attempts to connect. Outages in the demo take seconds instead of minutes, and so
-do the pauses."""
+"""Seconds between attempts to connect. Outages in the demo take seconds instead of minutes, so the
+pauses are short too."""
 
 LOOK_PATIENCE = 1.0
 """Seconds that a user waits for the gateway before the device shows what it has stored."""
 
 STUCK = 30.0
-"""Seconds after which a device that shows nothing at all fails the demo."""
+"""Seconds after which the demo fails because a device has shown nothing at all."""
 
 CLOSING = 15.0
-"""Seconds that devices have to make everything durable and close their sessions."""
+"""Seconds within which devices must make everything durable and close their sessions."""
 
 
 class Member:

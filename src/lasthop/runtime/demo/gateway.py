@@ -20,7 +20,7 @@ from lasthop.runtime.places import Places
 ANY_PORT = "127.0.0.1:0"
 
 START = 60.0
-"""Seconds that the gateway has to start."""
+"""Seconds within which the gateway must start."""
 
 
 class GatewayProcess:
@@ -34,7 +34,8 @@ class GatewayProcess:
 
     @classmethod
     async def start(cls, data: Path, *, http: str | None, tcp: str | None) -> GatewayProcess:
-        """Start a gateway; without addresses at the default ports if they are free, else at any."""
+        """Start a gateway at these addresses. If none are given, it uses the default ports if they
+        are free, and any free ports otherwise."""
         loaded = asyncio.Event()
 
         def hear(line: str) -> None:
@@ -74,7 +75,8 @@ class GatewayProcess:
         await self._child.stop()
 
     async def ended(self) -> str:
-        """Wait until the gateway ends by itself; return the last line that it wrote."""
+        """Wait until the gateway ends without having been told to; return the last line that it
+        wrote."""
         await self._child.ended()
         return self._child.last_word
 

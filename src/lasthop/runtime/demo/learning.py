@@ -1,5 +1,5 @@
-"""Runs the pipeline over the demo's log: a policy, then all tables, by the commands that users
-have.
+"""Runs the pipeline over the demo's log: learns a policy, then makes all tables, with the commands
+that users have.
 
 Where Spark cannot run, the demo goes on without learning and says why.
 """
@@ -22,7 +22,7 @@ from lasthop.runtime.failure import Failure
 from lasthop.runtime.places import LOG_DIRECTORY
 
 SEALED_WITHIN = 2 * SECOND
-"""How soon events are in a sealed segment, for the pipeline to read."""
+"""The longest time until an event is in a closed file of the log, which the pipeline can read."""
 
 FOLLOWED_EVERY = 10.0
 
@@ -31,8 +31,8 @@ QUICK = (
     "spark.sql.codegen.wholeStage=false",
     "spark.sql.codegen.factoryMode=NO_CODEGEN",
 )
-"""Spark's settings for minutes of log: compiling a plan takes longer than running it. They halve
-the time."""
+"""Settings of Spark for a log of only some minutes, for which compiling a plan takes longer than
+running it. These settings halve the time."""
 
 
 class DemoLearning(msgspec.Struct):
@@ -40,7 +40,8 @@ class DemoLearning(msgspec.Struct):
 
     version: str
     devices: int
-    """The number of choices for single devices and topics; all others use the fleet's."""
+    """The number of policies learned for a single device and topic; all other devices use the
+    policy of the fleet."""
     events: int
     seconds: float
 
@@ -66,7 +67,8 @@ class Learning:
         self._child: ChildProcess | None = None
 
     async def keep_following(self) -> None:
-        """Tell the gateway that a program follows its segments, until cancelled."""
+        """Tell the gateway again and again, until cancelled, that a program reads its log's files,
+        so that it closes them soon."""
         log = self._data / LOG_DIRECTORY
         while True:
             log.mkdir(parents=True, exist_ok=True)
@@ -74,8 +76,8 @@ class Learning:
             await asyncio.sleep(FOLLOWED_EVERY)
 
     async def run(self) -> DemoLearning:
-        """Learn from everything that is in segments when Spark has started, and put the result in
-        force."""
+        """Learn from all events that are in closed files of the log when Spark has started, and put
+        the result in force."""
         began = time.monotonic()
         facts = msgspec.json.decode(await self._command("learn", "--update", "--note", "demo"))
         return DemoLearning(

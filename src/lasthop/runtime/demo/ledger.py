@@ -1,8 +1,9 @@
 """The demo's own record of what publishers sent and what applications saw, made without asking the
 gateway.
 
-A *lane* is one publisher's messages to one device, numbered from 1. Publishers send a lane's
-messages one after the other, so its order is known; each must be seen once, in that order.
+A *lane* is one publisher's messages to one device, numbered from 1. A publisher sends the messages
+of a lane one after the other, so their order is known; each message must be seen once, in that
+order.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class LedgerEntry:
     sent_at: float
     """The time of sending in seconds, by the clock of the demo."""
     accepted: str | None = None
-    """The id under which the gateway accepted the message; None if it did not."""
+    """The id under which the gateway accepted the message; None if it has not accepted it."""
     refused: bool = False
     seen_at: list[float] = field(default_factory=list)
 
@@ -48,8 +49,8 @@ class Exactly:
     accepted: int = 0
     refused: int = 0
     uncertain: int = 0
-    """The number of messages without an answer to the publisher: they may have been accepted or
-    not."""
+    """The number of messages for which the publisher got no answer: the gateway may have accepted
+    them or not."""
     delivered: int = 0
     missing: int = 0
     """The number of accepted messages that were not seen so far."""
@@ -60,13 +61,13 @@ class Exactly:
 
     @property
     def good(self) -> bool:
-        """Whether no promise was broken, as far as the ledger tells."""
+        """Whether, according to the ledger, no promise was broken."""
         return not (self.duplicated or self.misordered or self.foreign)
 
 
 @dataclass(slots=True)
 class Looks:
-    """The counts of what users saw when they looked at ranked topics."""
+    """Counts of the messages that users saw when they looked at ranked topics."""
 
     looks: int = 0
     shown: int = 0

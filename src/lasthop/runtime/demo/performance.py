@@ -24,7 +24,7 @@ async def perform(
     opened: Callable[[Stage, str], None],
     report: Callable[[DemoReport], None],
 ) -> None:
-    """Run the demo, report, and go on until a signal comes if no duration is set.
+    """Run the demo and print its report; if no duration is set, continue until a signal comes.
 
     `opened` is called when everything has started, with the URL of a page to open.
     """

@@ -1,8 +1,8 @@
 """Plays a script: every publisher, device and link acts at its times, until the end of the script
 or until `curtain` is set.
 
-Nobody is interrupted: a publisher that waits for an answer gets it, so that the ledger knows the
-outcome of every message.
+No action is interrupted: a publisher that waits for an answer still gets it, so that the ledger
+knows the outcome of every message.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ ACCEPTED = 1001
 
 
 class RestService:
-    """A service that publishes over REST, and records that in the ledger."""
+    """A service that publishes over REST, and records its messages in the ledger."""
 
     def __init__(self, url: str, ledger: DemoLedger) -> None:
         self._url = url
@@ -89,13 +89,13 @@ class RestService:
         self._client = RestClient(self._url)
 
     def ended(self, message: str) -> bool:
-        """Whether all deliveries of a message have ended, as the gateway says."""
+        """Whether all deliveries of a message have ended, according to the gateway."""
         states = self._client.call("GET", f"/v1/messages/{message}")["summary"]["states"]
         return all(State[name.upper()].final for name in states)
 
 
 class PapInitiator:
-    """A push initiator that pushes over PAP, and records that in the ledger."""
+    """A push initiator that pushes over PAP, and records its pushes in the ledger."""
 
     NAME = "pushes"
 

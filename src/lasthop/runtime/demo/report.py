@@ -37,7 +37,7 @@ class LinkReport(msgspec.Struct):
 
     devices: int
     away: float
-    """The share of the time with an outage, by the profile."""
+    """The share of the time in which the link has an outage, according to its profile."""
     delivered: int
     latency: DemoLatency | None
     resets: int
@@ -45,14 +45,14 @@ class LinkReport(msgspec.Struct):
     bytes: int
     """The bytes on the links, both ways, without the headers of TCP and IP."""
     bytes_per_message: float | None
-    """The bytes for each message that an application has seen, delivered or read."""
+    """The number of bytes on the links for each message that an application has seen."""
 
 
 class DemoPeriod(msgspec.Struct):
     """The figures of one run of the script."""
 
     seconds: float
-    """The length of the time whose messages are counted."""
+    """The length in seconds of the part of the run whose messages are counted."""
     forwarded: int
     wasted: int
     read_online: int
@@ -60,11 +60,11 @@ class DemoPeriod(msgspec.Struct):
     waste: float | None
     loss: float | None
     bytes_per_second: float
-    """The traffic on all links together, during the whole run."""
+    """The number of bytes per second on all links together, on average over the whole run."""
 
 
 class LearningReport(msgspec.Struct, omit_defaults=True):
-    """What was learned, or why nothing was."""
+    """What the pipeline has learned, or the reason why it has learned nothing."""
 
     ran: bool
     reason: str = ""
@@ -84,7 +84,8 @@ class DemoReport(msgspec.Struct):
     good: bool
     """Whether the gateway has broken no promise."""
     lost: int
-    """The number of accepted messages that the gateway considers ended and no application saw."""
+    """The number of accepted messages that no application saw, although the gateway considers their
+    delivery ended."""
     under_way: int
     """The number of accepted messages that no application has seen yet and the gateway still
     has."""

@@ -3,7 +3,7 @@ second.
 
 The same script is played before and after the learned policies are switched on: the same messages
 with the same ranks at the same moments, the same outages, the same looks of the same users. Only
-what the gateway decides may differ.
+the gateway's decisions may differ.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class DemoTopic:
     lifetime: float
     """Seconds after which a message of the topic expires."""
     most: int
-    """The most messages that one look shows: the subscription's Max."""
+    """The largest number of messages that the user sees at one look: the subscription's Max."""
     threshold: float
     policy: str | None = None
     """The subscriber's own choice of policy, which no learned policy overrides."""
@@ -36,8 +36,8 @@ TOPICS = (
     DemoTopic(name="offers", interval=1.2, lifetime=6.0, most=3, threshold=1.0),
     DemoTopic(name="scores", interval=1.5, lifetime=5.0, most=4, threshold=0.0, policy="buffer"),
 )
-"""The ranked topics, with seconds instead of a real topic's hours: a user looks every few seconds,
-and what was not seen by then is stale."""
+"""The ranked topics, in which everything takes seconds that would take hours in reality: a user
+looks every few seconds, and a message that was not seen by then is stale."""
 
 LONGEST_LIFE = max(topic.lifetime for topic in TOPICS)
 
@@ -48,7 +48,8 @@ NOTICES = "notices"
 
 NOTICE_INTERVAL = 2.5
 ORDER_INTERVAL = 0.5
-"""Mean seconds between two messages to everyone, and between two of one publisher to one device."""
+"""Mean seconds between two messages to all devices, and between two messages of one publisher to
+one device."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +63,8 @@ class DemoPerson:
 
 
 def people(count: int, random: Random) -> list[DemoPerson]:
-    """Return so many devices with users, on all kinds of links in turn; some users look more often
-    than others."""
+    """Return this number of devices with users; the kinds of links are used in turn, and some users
+    look more often than others."""
     made = []
     for number in range(count):
         profile = PROFILES[number % len(PROFILES)]

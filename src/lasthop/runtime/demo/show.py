@@ -1,5 +1,5 @@
-"""Shows the progress of the demo: a line that is updated on a terminal, a line for each step
-elsewhere."""
+"""Shows the progress of the demo: on a terminal a line that is updated, otherwise a new line for
+each step."""
 
 from __future__ import annotations
 

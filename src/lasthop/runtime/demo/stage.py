@@ -32,14 +32,15 @@ from lasthop.runtime.demo.script import LONGEST_LIFE, Script
 from lasthop.runtime.failure import Failure
 
 ACT = 36.0
-"""Seconds of a run: two runs and the learning between then take two minutes on an idle machine."""
+"""The length of a run in seconds: two runs and the learning between them take two minutes on an
+idle machine."""
 
 LEAD = LONGEST_LIFE
-"""Seconds at the beginning of a run whose messages do not count: until then devices still hold what
-was forwarded before it."""
+"""Seconds at the beginning of a run whose messages are not counted, because devices still hold
+messages that were forwarded before the run."""
 
 SHORTEST_ACT = LEAD + LONGEST_LIFE + 6.0
-"""The shortest run, in seconds, with which a comparison means anything."""
+"""The shortest run, in seconds, that is long enough for a comparison."""
 
 COUNTING = 4.0
 """Seconds of the demo's duration that are reserved for counting."""
@@ -48,17 +49,17 @@ DRAIN = 20.0
 """Seconds after which the gateway is asked about messages that have not arrived."""
 
 REPORT_AFTER = 120.0
-"""Seconds after which people get a report, complete or not."""
+"""Seconds after which a report is printed, even if it is not complete."""
 
 HEAD_START = 6.0
-"""Seconds before the end of the first run at which learning starts: Spark takes as long to start,
-and reads the log only then."""
+"""Seconds before the end of the first run at which learning starts: Spark takes about this long to
+start, and reads the log only afterwards."""
 
 LOADING = 30.0
-"""Seconds that the gateway has to load a new policy."""
+"""Seconds within which the gateway must load a new policy."""
 
 INTERLUDE = 20.0
-"""Seconds of the scripts that are played while nothing is compared."""
+"""The length in seconds of the scripts that are played while nothing is compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,13 +71,13 @@ class DemoPlan:
     """The directory for the demo's temporary files."""
     devices: int
     seconds: float | None
-    """The duration in seconds from when all devices are connected. None: the demo goes on until it
-    is stopped."""
+    """The duration in seconds, from the moment at which all devices are connected; None to go on
+    until the demo is stopped."""
     http: str | None = None
     tcp: str | None = None
     seed: int = 1
     no_learning: str = ""
-    """Why nothing is to be learned; empty if learning is wanted."""
+    """The reason why nothing should be learned; empty if the demo should learn."""
 
 
 class Stage:
@@ -117,8 +118,8 @@ class Stage:
         return self._plan.seconds - COUNTING - self.elapsed
 
     async def reports(self) -> AsyncGenerator[DemoReport, None]:
-        """Yield the report after all runs; before it a preliminary one, if two minutes have
-        passed."""
+        """Yield the report after all runs; if two minutes pass before that, yield a preliminary
+        report first."""
         playing = asyncio.ensure_future(self._perform())
         try:
             if self._plan.seconds is None:
@@ -167,7 +168,7 @@ class Stage:
             await self.cast.play(self._script(INTERLUDE), curtain)
 
     async def make_tables(self) -> None:
-        """Make the pipeline's tables for the dashboard, once nothing else is waiting for it."""
+        """Make the pipeline's tables for the dashboard, when nothing else needs the pipeline."""
         if self._learned is not None:
             await self._learning.make_tables()
 
@@ -255,7 +256,8 @@ class Stage:
         return await asyncio.to_thread(make_report, self._plan.data, self.cast, found)
 
     def following(self) -> Learning | None:
-        """Return what tells the gateway that its log is followed, or None if nothing is learned."""
+        """Return the `Learning` that tells the gateway that a program reads its log, or None if
+        nothing is learned."""
         return None if self._plan.no_learning else self._learning
 
 

@@ -1,9 +1,9 @@
 """Waste and loss on the last hop during a span of time, from the gateway's own log.
 
-They are those of the last-hop paper, counted by the code that the pipeline learns with: *waste* is
-the share of forwarded messages that were never read; *loss* is the share, of the messages that the
-user would have read had everything been forwarded at once, that were not read. Messages count by
-the time of their arrival.
+Both are defined as in the last-hop paper, and counted by the code with which the pipeline learns:
+*waste* is the share of forwarded messages that were never read; *loss* is the share of messages
+that were not read, among those that the user would have read if everything had been forwarded at
+once. A message belongs to the span in which it arrived at the gateway.
 """
 
 from __future__ import annotations

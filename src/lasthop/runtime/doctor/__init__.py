@@ -20,8 +20,8 @@ __all__ = ["Finding", "FindingState", "examine"]
 def examine(
     config: Path | None, *, environment: Mapping[str, str], data: Path | None = None
 ) -> Iterator[Finding]:
-    """Run all checks, one after the other; those of a gateway use the settings that it would
-    have."""
+    """Run all checks, one after the other; the checks of a gateway use the settings that the
+    gateway would have."""
     yield machine.python()
     yield machine.sqlite()
     yield machine.event_loop()

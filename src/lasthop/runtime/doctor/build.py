@@ -18,7 +18,8 @@ ROOTS = tuple(Path(package.__path__[0]) for package in (lasthop, lasthop_xml))
 
 
 def accelerated(*roots: Path) -> Finding:
-    """Check the compiled modules: Python prefers them even if their source has changed since."""
+    """Check that the compiled modules are not older than their sources: Python uses a compiled
+    module even if its source has changed since."""
     libraries = sorted(path for root in roots or ROOTS for path in root.rglob("*.so"))
     if not libraries:
         return could_be_better("accelerated build", "pure Python", "make accelerate, if you like")

@@ -1,5 +1,5 @@
-"""Checks what a gateway with these settings would find: its certificate, its directory, its
-ports."""
+"""Checks the certificate, the data directory and the ports that a gateway with these settings would
+use."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ from lasthop.runtime.settings import Settings, Tls
 from lasthop.runtime.units import ListenAddress
 
 SOON = 14 * 86_400
-"""Seconds before the end of a certificate from which on the check reports it."""
+"""A certificate that expires within this number of seconds is reported."""
 
 FORGETFUL = {"tmpfs", "ramfs", "devtmpfs"}
-"""The file systems that are in memory and lost with it."""
+"""The types of file systems that keep their files in memory, so that a restart of the machine loses
+them."""
 
 SLOW_SYNC = 0.05
-"""Seconds for a sync that count as slow: every publisher waits at least that long for its
-answer."""
+"""A disk is reported as slow if a sync takes more than this number of seconds: every publisher
+waits at least that long for its answer."""
 
 
 def unreadable(error: LasthopError) -> Finding:

@@ -13,11 +13,11 @@ from lasthop.runtime.doctor.finding import Finding, broken, could_be_better, goo
 from lasthop.store.sqlite.connection import OLDEST_SQLITE
 
 PYTHONS = ((3, 11), (3, 14))
-"""The supported versions of Python: from the first on, and before the second."""
+"""The supported versions of Python: at least the first, and below the second."""
 
 MANY_FILES = 4096
-"""The number of open files from which on the check is content: each connected device takes one, and
-the usual limit of 1024 is reached by a thousand devices."""
+"""A limit of open files below this number is reported: each connected device needs one open file,
+so that a thousand devices reach the usual limit of 1024."""
 
 SKEW = 60.0
 """Seconds by which a file may seem to come from the future before the clock is considered wrong."""

@@ -1,2 +1,2 @@
-"""Matches the filters of subscriptions with large bodies in a process of its own: doing that in the
-gateway would hold the interpreter, and everybody would wait."""
+"""Matches the filters of subscriptions against large bodies in a separate process: in the gateway's
+process that would block the interpreter, and everybody would wait."""

@@ -13,7 +13,7 @@ HEAD: Final = 4
 
 class Learn(msgspec.Struct, tag="learn", array_like=True):
     """Tells the worker of expressions that were added (True) or removed (False), each with its app.
-    There is no answer."""
+    The worker sends no answer."""
 
     changes: list[tuple[str, str, bool]]
 

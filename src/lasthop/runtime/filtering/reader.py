@@ -1,4 +1,4 @@
-"""Has large bodies read by the filter worker: starts the worker for the first one, tells it of
+"""Lets the filter worker read large bodies: starts the worker for the first body, tells it of
 changed expressions, and replaces it when it dies or takes too long."""
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from lasthop.runtime.filtering.frames import HEAD, Learn, Match, decode_reading,
 from lasthop_xml.xpath.reading import Outcome, Reading
 
 PATIENCE = 10.0
-"""Seconds for one body. The limits of what is read keep most below one second; this is for a large
-document and the expressions of thousands of subscribers."""
+"""Seconds that the worker may take for one body. Most bodies take less than one second; a large
+document with the expressions of thousands of subscribers takes longer."""
 
 START_PATIENCE = 60.0
 """Seconds until a new worker knows all expressions: 100,000 take ten, on an idle machine."""
 
 LEARNED_AT_ONCE = 1000
-"""The most expressions in one frame: encoding them takes a millisecond at most, and others are
-served in between."""
+"""The largest number of expressions in one frame: encoding them takes a millisecond at most, and
+other work is done between two frames."""
 
 log = structlog.get_logger()
 
@@ -55,7 +55,8 @@ class FilterReader:
         self._gateway = gateway
 
     def match(self, effect: MatchFilters) -> None:
-        """Ask the worker which filters a body matches; one such question is open at a time."""
+        """Ask the worker which filters a body matches; the gateway asks about one body at a
+        time."""
         task = asyncio.get_running_loop().create_task(self._answer(effect))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

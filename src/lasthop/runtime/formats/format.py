@@ -37,7 +37,7 @@ class Encoded(NamedTuple):
 
 
 class Decoded(NamedTuple):
-    """The text of decoded octets, and what else they say."""
+    """The text of decoded octets, and the other facts that the octets contain."""
 
     text: bytes
     """The text, which ends in a newline unless it carries a body."""
@@ -62,6 +62,6 @@ class TextFormat:
     uses_schema: bool = False
     """Whether the format can use a schema to make messages smaller."""
     levels: tuple[str, ...] = ()
-    """The levels of compression that one can choose, if any."""
+    """The levels of compression that a user can choose; empty if there are none."""
     train: Callable[[list[bytes]], bytes] | None = None
     """Makes a profile from sample texts, for a format that can be trained."""

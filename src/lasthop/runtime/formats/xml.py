@@ -1,4 +1,4 @@
-"""The XML format: reads a document with all limits of the gateway, and writes it as it is or in
+"""The XML format: reads a document, with all limits of the gateway, and writes it unchanged or in
 canonical form."""
 
 from __future__ import annotations

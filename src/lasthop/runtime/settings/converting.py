@@ -18,8 +18,8 @@ SomeSection = TypeVar("SomeSection", bound=msgspec.Struct)
 
 
 def converted(values: Values, kind: type[SomeSection], place: str) -> SomeSection:
-    """Return a section made from its values. `place` is put before the name of a wrong setting in
-    the error."""
+    """Return a section made from its values. In an error, `place` is put before the name of the
+    wrong setting."""
     try:
         return msgspec.convert(values, kind, strict=False, dec_hook=_decode)
     except msgspec.ValidationError as error:

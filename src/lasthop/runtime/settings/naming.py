@@ -41,7 +41,7 @@ def is_list(name: str) -> bool:
 
 
 def variable(name: str) -> str:
-    """The environment variable of a setting.
+    """Return the name of the environment variable of a setting.
 
     >>> variable("http.listen")
     'LASTHOP_HTTP_LISTEN'
@@ -56,8 +56,8 @@ def described(hint: object) -> Meta:
 
 
 def allowed_words(hint: Any) -> tuple[str, ...]:
-    """Return the words that a value of this type, or each item of a list, may be; empty if any text
-    is allowed."""
+    """Return the words that are allowed as a value of this type, or as an item of a list of this
+    type; empty if any text is allowed."""
     if get_origin(hint) is Annotated:
         words = (described(hint).extra or {}).get("words")
         if words is not None:

@@ -21,7 +21,8 @@ SPECIMENS: Mapping[str, msgspec.Struct] = {
     "behaviours": AppBehaviour(),
     "surrogates": SurrogateSettings(place="package.module:Class"),
 }
-"""An example section with the defaults for each part that apps have."""
+"""An example section, with the defaults, for each part of the settings that has a section for every
+app."""
 
 _HEAD = """\
 # Settings of a lasthop gateway, with their defaults: `lasthop up --config FILE`.

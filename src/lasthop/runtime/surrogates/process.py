@@ -1,4 +1,4 @@
-"""One worker process of a surrogate: started, sent work, and ended with all processes that it has
+"""Starts a worker process of a surrogate, sends it work, and ends it with all processes that it has
 started."""
 
 from __future__ import annotations
@@ -29,14 +29,16 @@ from lasthop.surrogate.frames import (
 )
 
 LOAD_SECONDS = 30.0
-"""Seconds for importing an app's modules; some libraries take seconds on a busy machine."""
+"""Seconds that a worker may take to import an app's modules; some libraries take seconds on a busy
+machine."""
 
 HANGING_UP = 1.0
-"""Seconds between the end of a worker's connection and the end of the process."""
+"""Seconds after which a worker that has closed its connection is killed, if it has not ended
+before."""
 
 LINES_PER_SECOND = 20
-"""The most lines per second of a worker's output that are logged. The output must not fill the
-gateway's log."""
+"""The largest number of lines per second of a worker's output that are logged, so that the output
+does not fill the gateway's log."""
 
 MAX_LINE = 1000
 
@@ -44,11 +46,11 @@ log = structlog.get_logger()
 
 
 class CannotStart(Exception):
-    """The worker cannot be used: its class cannot be loaded, or not in time."""
+    """The worker cannot be used: its class cannot be loaded, or takes too long to load."""
 
 
 class WorkerEnded(Exception):
-    """The worker process has ended before it did what it was asked."""
+    """The worker process has ended before it finished its task."""
 
 
 class WorkerProcess:

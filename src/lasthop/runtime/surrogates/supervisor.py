@@ -18,11 +18,12 @@ from lasthop.surrogate.mail import Verdict
 
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 5.0
-"""Seconds before a worker that died is started again: doubled each time, and reset after a
-successful input."""
+"""The longest pause, in seconds, before a worker that died is started again: the pause is doubled
+each time, and reset after a successful input."""
 
 MOST_STARTS = 3
-"""The most failed starts in a row; then an administrator has to act."""
+"""The number of failed starts in a row after which the worker is not started again until an
+administrator reloads it."""
 
 log = structlog.get_logger()
 
@@ -35,7 +36,7 @@ class ConsultGateway(Protocol):
         ...
 
     def consult_failed(self, app: str, number: int, reason: str, *, hopeless: bool) -> None:
-        """Report that an input failed, and with it the unanswered inputs after it."""
+        """Report that an input failed, and that the unanswered inputs after it failed with it."""
         ...
 
     def surrogate_state(self, app: str) -> dict[str, bytes]:
@@ -68,7 +69,8 @@ class WorkerSupervisor:
         self._reloading = asyncio.Lock()
         self._failed_starts = 0
         self.broken: str | None = None
-        """The reason why there is no worker before the next reload; None while there can be one."""
+        """The reason why no worker is started before the next reload; None while a worker can
+        run."""
         self.loaded_at: float | None = None
         self.restarts = 0
         self.last_failure = ""
@@ -78,7 +80,8 @@ class WorkerSupervisor:
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def stop(self) -> None:
-        """End the worker. The gateway gives its unfinished input again after the next start."""
+        """End the worker. After the next start the gateway gives the worker its unfinished input
+        again."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -101,7 +104,7 @@ class WorkerSupervisor:
         return None if self._worker is None else self._worker.pid
 
     def consult(self, consult: Consult) -> None:
-        """Give the worker what the gateway asks; one such question is open at a time."""
+        """Pass a question of the gateway to the worker; the gateway asks one question at a time."""
         self._given, self._at, self._busy = consult, 0, False
         if self._fit:
             self._give()  # Not in the next turn of the loop, because a message waits.

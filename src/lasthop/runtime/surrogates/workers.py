@@ -1,5 +1,5 @@
-"""All surrogates of a gateway: asked by the gateway, shown to administrators and reloaded by
-them."""
+"""All surrogates of a gateway: passes the gateway's questions to them, and lets administrators see
+and reload them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SurrogateWorkers:
         return {app: employment.terms for app, employment in self._employments.items()}
 
     def open(self, engine: Engine, clock: Clock) -> None:
-        """Start the workers. What the gateway asks meanwhile waits for them."""
+        """Start the workers. Questions of the gateway wait until the workers have started."""
         self._engine = engine
         for app, employment in self._employments.items():
             self._supervisors[app] = WorkerSupervisor(employment.duty, engine, clock.now)

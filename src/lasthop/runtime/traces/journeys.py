@@ -1,8 +1,8 @@
 """Turns the events of deliveries into spans: one for each delivery, with its waits, transmissions
 and handling as parts.
 
-Ids are made from what a span is about: the same events make the same spans, so that events that are
-read again after a crash make no second trace.
+The id of a span is computed from its content: the same events make the same spans, so that events
+that are read again after a crash make no second trace.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from lasthop.wire import tracecontext
 from lasthop.wire.tracecontext import TraceContext
 
 MOST_OPEN = 20_000
-"""The most deliveries that are remembered until they end, some 2 kB each. Of others, for devices
-that stay away while much is sent, the start is known only from the message's key."""
+"""The largest number of deliveries that are remembered until they end, at some 2 kB each. If a
+delivery was forgotten, because its device stayed away while many messages were sent, its start is
+known only from the message's key."""
 
 MOST_STEPS = 128
-"""The most steps of one delivery: a link that keeps breaking would make endless ones."""
+"""The largest number of steps that are recorded for one delivery: a link that keeps breaking would
+make steps without end."""
 
 ENDS = frozenset(state.name.lower() for state in State if state.final)
 STORY = ENDS | {
@@ -37,8 +39,8 @@ STORY = ENDS | {
     Kind.PARKED,
 }
 FAILURES = frozenset({Kind.EXPIRED, Kind.ABORTED, Kind.TIMED_OUT, Kind.UNDELIVERABLE})
-"""The final states that are failures. A cancelled message, or one not worth sending, is not a
-failure."""
+"""The final states that are failures. A message that was cancelled, or was not worth sending, is
+not a failure."""
 
 _PARTS = {
     Kind.ACCEPTED: "wait",
@@ -60,13 +62,14 @@ class Journey:
 
     def __init__(self, context: TraceContext, parent: bytes) -> None:
         self.context = context
-        """The trace and span of the delivery itself."""
+        """The ids of the trace and of the span that stands for the whole delivery."""
         self.parent = parent
         self.steps: list[Event] = []
 
     @property
     def size(self) -> int:
-        """The number of spans that the ended delivery makes."""
+        """The number of spans that are made from this delivery: one for the delivery, and one for
+        each of its parts."""
         return 1 + sum(step.kind in _PARTS for step in self.steps)
 
 
@@ -89,7 +92,8 @@ class Journeys:
         """The journeys by message and device, oldest first; None for deliveries that are not
         traced."""
         self.forgotten = 0
-        """The number of traced deliveries that were dropped before their end."""
+        """The number of traced deliveries that were forgotten before they ended, because more than
+        `MOST_OPEN` were open."""
 
     def __len__(self) -> int:
         return len(self._open)

@@ -1,8 +1,9 @@
 """Sends journeys to a collector in batches, by a thread with a queue.
 
-The thread also turns journeys into spans, so that dropped journeys have cost almost nothing. If the
-collector is away, the same batch is tried again after growing pauses; meanwhile the queue fills,
-and journeys without room are dropped and counted. Memory is bounded by the queue and one batch.
+The thread also turns journeys into spans, so that a journey that is dropped has cost almost
+nothing. If the collector is away, the same batch is tried again after growing pauses; meanwhile the
+queue fills, and journeys without room are dropped and counted. Memory is bounded by the queue and
+one batch.
 """
 
 from __future__ import annotations
@@ -27,11 +28,12 @@ class ShippingPace:
     """The sizes and times of sending spans."""
 
     queue: int = 16_384
-    """The most spans that wait: some 30 MB, a few seconds of a busy gateway."""
+    """The largest number of spans that wait to be sent: some 30 MB, or a few seconds of a busy
+    gateway."""
     batch: int = 1024
-    """The most spans of one request, which is then about 1 MB."""
+    """The largest number of spans in one request, which then has about 1 MB."""
     interval: float = 2.0
-    """Seconds that a span waits until its batch is full."""
+    """The longest time in seconds that a span waits for its batch to become full."""
     first_pause: float = 1.0
     """Seconds to pause after a failure; every further pause is twice as long, up to
     `longest_pause`."""
@@ -41,7 +43,7 @@ class ShippingPace:
 
 @dataclass(frozen=True, slots=True)
 class CollectorAnswer:
-    """The answer of a collector to a batch; the status is 0 when there was none."""
+    """The answer of a collector to a batch; the status is 0 if the collector did not answer."""
 
     status: int
     reason: str = ""

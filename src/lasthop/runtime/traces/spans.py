@@ -31,9 +31,9 @@ class Span:
     start: Micros
     end: Micros
     consumer: bool = False
-    """Whether the span continues what its parent has sent, rather than being a part of its
+    """Whether the span handles a message that its parent sent; otherwise it is a part of its
     parent."""
     attributes: Attributes = field(default_factory=dict)
     moments: list[SpanMoment] = field(default_factory=list)
     failure: str | None = None
-    """The reason why the operation failed; None if it did not."""
+    """The reason why the operation failed; None if it did not fail."""

@@ -19,7 +19,7 @@ from lasthop.runtime.traces.spans import Attributes, Span
 from lasthop.transport.http import HttpFailure, post
 
 TIMEOUT = 10.0
-"""Seconds for one request; a shutdown waits for at most one."""
+"""Seconds that one request to the collector may take; a shutdown waits for at most one request."""
 
 MAX_ANSWER = 64 * 1024
 
@@ -62,8 +62,8 @@ class Tracer:
         return len(self._journeys)
 
     def note(self, event: Event) -> None:
-        """Note an event. A fault here is logged once and never raised, since the export of the log
-        must go on."""
+        """Note an event. If that fails, the fault is logged once and never raised, since the export
+        of the log must go on."""
         try:
             journey = self._journeys.note(event)
         except Exception:
