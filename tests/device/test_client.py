@@ -211,7 +211,7 @@ async def test_a_failing_callback_ends_the_device(gateway: LiveGateway) -> None:
 async def test_messages_go_to_one_place_only(gateway: LiveGateway) -> None:
     async with device(gateway) as phone:
         phone.on_message(lambda message: None)
-        with pytest.raises(Conflict, match="the messages of this device already go elsewhere"):
+        with pytest.raises(Conflict, match="already gets the messages of this device"):
             phone.transactional(lambda message, transaction: None)
 
 
@@ -334,7 +334,7 @@ async def test_what_cannot_be_sent_is_refused_at_once(gateway: LiveGateway) -> N
     async with device(gateway) as phone:
         with pytest.raises(InvalidRequest, match="a target is device:NAME"):
             await phone.send("phone", "x")
-        with pytest.raises(InvalidRequest, match="a priority is 0 to 9"):
+        with pytest.raises(InvalidRequest, match="a priority must be 0 to 9"):
             await phone.send("device:phone", "x", priority=10)
         with pytest.raises(TooLarge, match="send it as a stream"):
             await phone.send("device:phone", bytes((64 << 20) + 1))

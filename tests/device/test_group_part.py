@@ -172,5 +172,5 @@ def test_only_what_can_be_claimed_is_claimed(phone: Member) -> None:
     assert (message.group, message.claimable) == ("crew", False)
     with pytest.raises(InvalidRequest, match="cannot be claimed"):
         compose.claim(message)
-    with pytest.raises(InvalidRequest, match="atomic or to be claimed, not both"):
+    with pytest.raises(InvalidRequest, match="both atomic and claimable"):
         compose.message("group:crew", "x", atomic=True, claim=True)

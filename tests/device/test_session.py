@@ -454,7 +454,7 @@ def test_a_gateway_with_numbers_that_we_never_used_is_dialled_again_without_clai
 def test_the_device_does_not_dial_before_what_arrived_is_durable() -> None:
     peer = welcomed()
     peer.arrive(frame(0))
-    with pytest.raises(ValueError, match="must be durable before the device dials"):
+    with pytest.raises(ValueError, match="cannot dial again while a change is not durable"):
         peer.session.hello()
 
 
@@ -624,7 +624,7 @@ def test_an_inbox_full_of_bytes_pauses_the_gateway() -> None:
 
 @pytest.mark.parametrize("window", [Credit(0, 1000), Credit(4097, 1000)])
 def test_a_window_is_within_what_can_be_told_from_nonsense(window: Credit) -> None:
-    with pytest.raises(ValueError, match="a window has 1 to 4096 messages"):
+    with pytest.raises(ValueError, match="a window must have 1 to 4096 messages"):
         Peer(replace(TERMS, window=window))
 
 

@@ -175,13 +175,13 @@ def test_a_target_has_a_kind(target: str) -> None:
 
 @pytest.mark.parametrize("priority", [-1, 10])
 def test_a_priority_has_one_digit(priority: int) -> None:
-    with pytest.raises(InvalidRequest, match="a priority is 0 to 9"):
+    with pytest.raises(InvalidRequest, match="a priority must be 0 to 9"):
         compose.message("device:x", "body", priority=priority)
 
 
 @pytest.mark.parametrize("seconds", [-1, 31 * 86_400 + 1, float("nan")])
 def test_a_tolerated_delay_is_at_most_a_month(seconds: float) -> None:
-    with pytest.raises(InvalidRequest, match="a delay_tolerance is 0 to 31 days, in seconds"):
+    with pytest.raises(InvalidRequest, match="delay_tolerance must be 0 to 31 days, in seconds"):
         compose.message("device:x", "body", delay_tolerance=seconds)
 
 

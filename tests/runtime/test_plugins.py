@@ -106,7 +106,12 @@ def test_nothing_is_loaded_that_is_not_named(offer: Callable[..., None]) -> None
 @pytest.mark.parametrize(
     "name, value, source, why",
     [
-        ("other", "x:y", "", "no installed package offers 'sparing' as one of lasthop.policies"),
+        (
+            "other",
+            "x:y",
+            "",
+            "no installed package offers 'sparing' in the entry point group lasthop.policies",
+        ),
         (
             "sparing",
             "nowhere:X",
@@ -243,5 +248,5 @@ def test_a_carrier_that_cannot_be_had_is_refused_in_one_line(
     with pytest.raises(Failure) as caught:
         load_carriers([name])
     assert str(caught.value).startswith(f"plugins.carriers: {why}")
-    with pytest.raises(Failure, match="no installed package offers 'owl' as one of lasthop"):
+    with pytest.raises(Failure, match="no installed package offers 'owl' in the entry point"):
         load_carriers(["owl"])

@@ -138,7 +138,7 @@ def test_values_in_variables_have_their_types() -> None:
         ('[http]\ntrusted_proxies = ["10.0.0.1/8"]', "expected an address or a network, such as"),
         ('[http]\ntrusted_proxies = ["0.0.0.0/0"]', "0.0.0.0/0 is every address: nobody would"),
         ("[limits]\nopen_per_device = 0", "limits.open_per_device: Expected int >= 1"),
-        ('[tls]\ncert = "a.pem"', "tls.cert and tls.key are needed together"),
+        ('[tls]\ncert = "a.pem"', "tls.cert and tls.key must be set together"),
         ("data =", "Invalid value"),
         ("surrogates = 3", "surrogates are sections: write [surrogates.APP]"),
         ("[surrogates]\nclass = 'a:B'", "surrogates are sections: write [surrogates.APP]"),
@@ -147,7 +147,10 @@ def test_values_in_variables_have_their_types() -> None:
         ("[surrogates.x]\nclas = 'a:B'", "surrogates.x.clas; did you mean class?"),
         ("[surrogates.x]\nclass = 'a:B'\ntime = 3", "surrogates.x.time: expected a duration"),
         ("[surrogates.x]\nclass = 'a:B'\nqueue = 0", "surrogates.x.queue: Expected int >= 1"),
-        ("[surrogates.x]\nclass = 'a:B'\nstate = '17MiB'", "surrogates.x.state: at most 16MiB"),
+        (
+            "[surrogates.x]\nclass = 'a:B'\nstate = '17MiB'",
+            "surrogates.x.state: must be at most 16MiB",
+        ),
         (
             "[surrogates.x]\nclass = 'a:B'\nfailing = 'x'",
             'surrogates.x.failing: expected "relay" or "refuse"',
@@ -192,7 +195,7 @@ def test_values_in_variables_have_their_types() -> None:
         ("[behaviours.x]\nmax_size = '3MB'", 'x.max_size: expected a size, such as "256MiB"'),
         (
             "[behaviours.x]\nmax_size = '1GiB'",
-            "behaviours.x.max_size: at most limits.largest_body, which is",
+            "behaviours.x.max_size: must be at most limits.largest_body, which is",
         ),
         (
             "[behaviours.x]\nfixed = ['pull', 'size']",

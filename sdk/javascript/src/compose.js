@@ -48,7 +48,7 @@ const invalid = (detail, fields) => new LasthopError("invalid_request", detail, 
 function headersOf(body, options) {
   const { priority, rank, expiresIn, delayTolerance } = options;
   if (priority !== undefined && !(Number.isInteger(priority) && priority >= 0 && priority <= 9)) {
-    throw invalid("a priority is 0 to 9", { priority });
+    throw invalid("a priority must be 0 to 9", { priority });
   }
   if (rank !== undefined && !Number.isFinite(rank)) throw invalid("a rank must be a finite number", { rank });
   if (expiresIn !== undefined && !(expiresIn >= 0)) throw invalid("expiresIn is a number of seconds", { expiresIn });

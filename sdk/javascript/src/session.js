@@ -67,7 +67,7 @@ export class Session {
   /** @param {Terms} terms @param {import("./change.js").Held} held */
   constructor(terms, held) {
     const { window, inboxMessages, inboxBytes, prefetch } = terms;
-    if (window.messages < 1 || window.messages > 4096) throw new RangeError("a window has 1 to 4096 messages");
+    if (window.messages < 1 || window.messages > 4096) throw new RangeError("a window must have 1 to 4096 messages");
     if (inboxMessages < window.messages || inboxBytes < window.bytes || prefetch < 1) {
       throw new RangeError("the inbox must hold a window, and prefetch must be at least 1");
     }
@@ -101,7 +101,7 @@ export class Session {
    * @param {{link?: string, network?: string, heartbeat?: number}} [place] @returns {Hello}
    */
   hello(place = {}) {
-    if (!this.settled) throw new Error("every change must be durable before the device dials again");
+    if (!this.settled) throw new Error("the device cannot dial again while a change is not durable");
     const { app, name, token, accept: types, preserve } = this.terms;
     const { state, ack: said } = this._durable;
     /** @type {Hello} */

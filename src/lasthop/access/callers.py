@@ -162,7 +162,7 @@ def secret_in(authorization: bytes) -> str:
 def _in_app(caller: Caller, app: str) -> Caller:
     if not APP_NAME.fullmatch(app):
         raise InvalidRequest(
-            "an app is named with up to 64 letters, digits, dots, dashes and underscores",
+            "an app's name must have up to 64 letters, digits, dots, dashes and underscores",
             field="X-App",
         )
     if app == caller.app:

@@ -26,7 +26,7 @@ class Rate:
 
     def __post_init__(self) -> None:
         if self.per_second < 1 or self.burst < 1:
-            raise ValueError("a rate and its burst are at least 1")
+            raise ValueError("a rate and its burst must be at least 1")
 
 
 class _Buckets:

@@ -427,7 +427,7 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
         self.opened()
         if self._consumer is not None:
             raise Conflict(
-                "the messages of this device already go elsewhere",
+                "another handler or loop already gets the messages of this device",
                 taken=self._consumer,
                 wanted=consumer,
             )

@@ -147,11 +147,9 @@ def stream(target: str, **options: Unpack[Options]) -> Draft:
     kind, colon, name = target.partition(":")
     one = (kind == TargetKind.DEVICE and name) or (kind == TargetKind.PUBLISHER and not name)
     if not colon or not one:
-        raise InvalidRequest(
-            "a stream goes to device:NAME, or to publisher: to be fetched", target=target
-        )
+        raise InvalidRequest("a stream must go to device:NAME or to publisher:", target=target)
     if options.keys() & _OF_MESSAGES:
-        raise InvalidRequest("a stream has no deadline, rank, reliability or delay of its own")
+        raise InvalidRequest("a stream cannot have a deadline, rank, reliability or delay")
     headers = _headers(b"", options, to=target)
     return Draft(msgspec.structs.replace(headers, stream=True))
 
@@ -336,14 +334,14 @@ def _tolerance(options: Options) -> int | None:
         return None
     if not 0 <= seconds <= MAX_DELAY / SECOND:
         raise InvalidRequest(
-            "a delay_tolerance is 0 to 31 days, in seconds", delay_tolerance=seconds
+            "delay_tolerance must be 0 to 31 days, in seconds", delay_tolerance=seconds
         )
     return milliseconds(round(seconds * SECOND))
 
 
 def _binding(options: Options) -> Binding:
     if options.get("atomic") and options.get("claim"):
-        raise InvalidRequest("a message is atomic or to be claimed, not both")
+        raise InvalidRequest("a message cannot be both atomic and claimable")
     if options.get("atomic"):
         return Binding.ATOMIC
     return Binding.CLAIM if options.get("claim") else Binding.NONE
@@ -351,7 +349,7 @@ def _binding(options: Options) -> Binding:
 
 def _priority(priority: int) -> int:
     if not 0 <= priority <= 9:
-        raise InvalidRequest("a priority is 0 to 9", priority=priority)
+        raise InvalidRequest("a priority must be 0 to 9", priority=priority)
     return priority
 
 

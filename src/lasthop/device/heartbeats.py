@@ -27,7 +27,7 @@ FIRST_TRIAL: Micros = 90 * SECOND
 worth its cost."""
 
 BETWEEN: Micros = 10 * SECOND
-"""The pause between two trials."""
+"""The pause between a conclusive trial and the next one."""
 
 LATER: Micros = 1800 * SECOND
 """The longer pause before the next trial if there was nothing to try, or if the last trial was

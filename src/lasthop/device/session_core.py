@@ -63,7 +63,7 @@ class SessionCore:
 
     def __init__(self, terms: DeviceTerms, held: InboxContents) -> None:
         if not 1 <= terms.window.messages <= MAX_WINDOW:
-            raise ValueError(f"a window has 1 to {MAX_WINDOW} messages")
+            raise ValueError(f"a window must have 1 to {MAX_WINDOW} messages")
         if (
             terms.inbox_messages < terms.window.messages or terms.inbox_bytes < terms.window.bytes
         ) or terms.prefetch < 1:
@@ -131,7 +131,7 @@ class SessionCore:
         another message.
         """
         if not self.settled:
-            raise ValueError("every change must be durable before the device dials again")
+            raise ValueError("the device cannot dial again while a change is not durable")
         return self._hello(link, network, join=False)
 
     def joining(self, *, link: str | None = None, network: str | None = None) -> Hello | None:

@@ -38,5 +38,5 @@ def expiry(server: ssl.SSLContext, trusted: str) -> float:
             break
     certificate = ours.getpeercert()
     if not certificate:
-        raise ssl.SSLError("the certificate was not shown")
+        raise ssl.SSLError("the TLS handshake did not show the certificate")
     return ssl.cert_time_to_seconds(str(certificate["notAfter"]))

@@ -38,7 +38,7 @@ publishers wait."""
 
 
 Counts: TypeAlias = Mapping[tuple[str, ...], int]
-"""A function that returns counts by the values of their labels."""
+"""Counts, each under the values of its labels."""
 
 
 class Metrics(Observer):

@@ -50,7 +50,9 @@ def load_carriers(names: Iterable[str]) -> dict[str, CarrierKind]:
 def _found(group: str, name: str, setting: str) -> object:
     offered = entry_points(group=group, name=name)
     if not offered:
-        raise Failure(f"{setting}: no installed package offers {name!r} as one of {group}")
+        raise Failure(
+            f"{setting}: no installed package offers {name!r} in the entry point group {group}"
+        )
     if len({entry.value for entry in offered}) > 1:
         raise Failure(f"{setting}: several installed packages offer {name!r}")
     try:

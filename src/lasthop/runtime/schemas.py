@@ -22,7 +22,7 @@ def load_schema(path: Path) -> Schema:
 
 def _load(href: str, source: str) -> File:
     if "://" in href:
-        raise LookupError("only files on this machine are read")
+        raise LookupError("a schema can only refer to files on this machine")
     path = Path(source).parent / href
     return File(str(path.resolve()), decoded(_read(path)))
 

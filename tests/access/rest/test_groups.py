@@ -98,7 +98,7 @@ async def test_what_is_not_there_or_has_no_name_is_refused(
         ({"group": "crew", "atomic": True}, "needs deliver_before"),
         (
             {"group": "crew", "atomic": True, "claim": True, "ttl": 9},
-            "atomic or claimable, not both",
+            "both atomic and claimable",
         ),
         ({"device": "anna", "claim": True}, "only a message for a group"),
         ({"to": "queue:none"}, "no such queue"),

@@ -160,5 +160,5 @@ def test_machines_get_every_part(
 
 def test_there_is_nothing_to_draw_of_live_calls(capsys: pytest.CaptureFixture[str]) -> None:
     assert status(["--out", "figures"]) == 2
-    expected = "--out draws results on virtual time, and --live has none"
+    expected = "--out cannot be used with --live: it draws only results on virtual time"
     assert expected in capsys.readouterr().err

@@ -79,7 +79,7 @@ def test_each_checkout_runs_its_own_sources(
         (["--against", "/nowhere"], "--against /nowhere: this is not a checkout of lasthop"),
         (
             ["--against", str(ROOT), "--only", "mosquitto"],
-            "--only selects other systems, and --against compares with none of them",
+            "--only and --against cannot be used together: --against runs no other systems",
         ),
     ],
 )

@@ -85,7 +85,7 @@ def test_a_message_without_its_session_is_refused(lasthop: Lasthop, tmp_path: Pa
         (("train", "--format", "xml", "FILE", "-o", "-"), "cannot be trained", 2),
         (
             ("encode", "--format", "weft", "--schema", "SCHEMA", "--profile", "FILE", "FILE"),
-            "not from both",
+            "both a schema and a profile",
             1,
         ),
     ],

@@ -71,7 +71,7 @@ def test_however_it_is_stopped_nothing_goes_on(tmp_path: Path, number: signal.Si
         return
     assert code == 130
     assert demo.errors.read_text().splitlines()[-1] == (
-        "lasthop: stopped before there was a report"
+        "lasthop: the demo was stopped before it had a report"
     )
     assert "look at" in output
     assert (demo.alive, demo.left) == ([], [])

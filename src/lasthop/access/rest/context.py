@@ -222,7 +222,7 @@ class OperationContext:
         has disconnected. Refused as overloaded when too many requests wait already."""
         if not 0 <= seconds <= self.settings.max_wait:
             limit = self.settings.max_wait
-            raise InvalidRequest(f"timeout: wait between 0 and {limit} seconds", field="timeout")
+            raise InvalidRequest(f"timeout: must be between 0 and {limit} seconds", field="timeout")
         if self.waiting >= self.settings.max_waiting:
             raise Overloaded("too many requests are waiting", retry_after=RETRY_WAITING)
         self.waiting += 1
@@ -255,7 +255,7 @@ def checked_key(key: bytes) -> str:
     text = key.decode("latin-1")
     if not 0 < len(text) <= MAX_IDEMPOTENCY_KEY or not text.isprintable():
         raise InvalidRequest(
-            f"an idempotency key has 1 to {MAX_IDEMPOTENCY_KEY} printable characters",
+            f"an idempotency key must have 1 to {MAX_IDEMPOTENCY_KEY} printable characters",
             field="Idempotency-Key",
         )
     return text

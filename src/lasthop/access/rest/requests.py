@@ -167,7 +167,8 @@ def decode(content_type: bytes, body: bytes) -> Publication | list[Publication]:
             return _one.decode_lines(body)
         if media not in _JSON_TYPES and not media.endswith(b"+json"):
             raise UnsupportedMedia(
-                "messages come as application/json or application/x-ndjson", field="Content-Type"
+                "messages must be sent as application/json or application/x-ndjson",
+                field="Content-Type",
             )
         if body.lstrip(b" \t\r\n")[:1] == b"[":
             return _many.decode(body)
@@ -271,7 +272,7 @@ class Converter:
             return instant(at, absolute)
         if at is not None:
             raise InvalidRequest(
-                f"{absolute} and {relative} say the same thing: give one", field=relative
+                f"{absolute} and {relative} mean the same: give only one", field=relative
             )
         return self._now + duration(after, relative)
 
@@ -302,7 +303,7 @@ _TARGETS = ("to", "device", "user", "topic", "group")
 
 def _binding(p: Publication) -> Binding:
     if p.atomic and p.claim:
-        raise InvalidRequest("claim: a message is atomic or claimable, not both", field="claim")
+        raise InvalidRequest("claim: a message cannot be both atomic and claimable", field="claim")
     return Binding.ATOMIC if p.atomic else Binding.CLAIM
 
 
@@ -326,9 +327,7 @@ def _target(address: tuple[str | None, ...], known: Target | None) -> Target:
         error.fields["field"] = field
         raise
     if known is not None and target != known:
-        raise InvalidRequest(
-            f"{field}: this message is for {known}, or leave its target out", field=field
-        )
+        raise InvalidRequest(f"{field}: the target must be {known}, or be left out", field=field)
     return target
 
 
@@ -343,7 +342,7 @@ def _body(p: Publication, content: bytes | None) -> tuple[bytes, str]:
         return body, content_type
     if not _CONTENT_TYPE.fullmatch(p.content_type):
         raise InvalidRequest(
-            "content_type: a content type is type/subtype, with parameters after a semicolon",
+            "content_type: must be type/subtype, with any parameters after a semicolon",
             field="content_type",
         )
     return body, p.content_type
@@ -381,11 +380,12 @@ def _headers(given: dict[str, str], context: Headers) -> Headers:
     for name, value in given.items():
         if not _HEADER_NAME.fullmatch(name):
             raise InvalidRequest(
-                "headers: a name has up to 64 letters, digits and dashes", field=f"headers.{name}"
+                "headers: a name must have up to 64 letters, digits and dashes",
+                field=f"headers.{name}",
             )
         if not _HEADER_VALUE.fullmatch(value):
             raise InvalidRequest(
-                "headers: a value has up to 1024 characters, none of them a control character",
+                "headers: a value must have up to 1024 characters, and no control characters",
                 field=f"headers.{name}",
             )
     if len(given) + len(context) > MAX_HEADERS:

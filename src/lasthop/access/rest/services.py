@@ -61,7 +61,7 @@ async def ask(exchange: RestExchange) -> Response:
     timeout = exchange.query(AskQuery).timeout
     if timeout > context.settings.max_wait:
         most = context.settings.max_wait
-        raise InvalidRequest(f"timeout: wait between 0 and {most} seconds", field="timeout")
+        raise InvalidRequest(f"timeout: must be between 0 and {most} seconds", field="timeout")
     body = await exchange.content()
     context.charge(caller, messages=1, size=len(body))
     request = Publication(

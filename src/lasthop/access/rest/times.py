@@ -38,7 +38,7 @@ def duration(value: float | str, field: str) -> Micros:
             micros = sum(round(float(n) * _UNITS[unit]) for n, unit in _PART.findall(value))
         else:
             raise InvalidRequest(
-                f"{field}: a duration is a number of seconds, or has units: 90s, 1h30m, 3d",
+                f"{field}: a duration must be a number of seconds, or have units: 90s, 1h30m, 3d",
                 field=field,
             )
     elif 0 <= value <= MAX_DURATION:
@@ -46,7 +46,7 @@ def duration(value: float | str, field: str) -> Micros:
     else:
         micros = -1
     if not 0 <= micros <= MAX_DURATION:
-        raise InvalidRequest(f"{field}: a duration is between 0 and ten years", field=field)
+        raise InvalidRequest(f"{field}: a duration must be between 0 and ten years", field=field)
     return micros
 
 
@@ -58,7 +58,7 @@ def instant(value: float | str, field: str) -> Micros:
             micros = micros_of(msgspec.convert(value, _Instant))
         except (msgspec.ValidationError, OverflowError):
             raise InvalidRequest(
-                f"{field}: a time is RFC 3339 with a zone (2030-01-31T12:00:00Z), or seconds"
+                f"{field}: a time must be RFC 3339 with a zone (2030-01-31T12:00:00Z), or seconds"
                 " since 1970",
                 field=field,
             ) from None
@@ -67,7 +67,9 @@ def instant(value: float | str, field: str) -> Micros:
         if 0 <= seconds <= END_OF_TIME:
             micros = round(seconds * SECOND)
     if not 0 <= micros < END_OF_TIME:
-        raise InvalidRequest(f"{field}: a time lies between the years 1970 and 9999", field=field)
+        raise InvalidRequest(
+            f"{field}: a time must lie between the years 1970 and 9999", field=field
+        )
     return micros
 
 

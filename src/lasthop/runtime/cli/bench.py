@@ -80,7 +80,7 @@ def hop(
     if against is not None:
         if only:
             raise Failure(
-                "--only selects other systems, and --against compares with none of them",
+                "--only and --against cannot be used together: --against runs no other systems",
                 exit_code=2,
             )
         if not all((against / part / "__init__.py").is_file() for part in ("src/lasthop", "bench")):
@@ -307,7 +307,10 @@ def exchange(
 ) -> None:
     if live:
         if folder is not None:
-            raise Failure("--out draws results on virtual time, and --live has none", exit_code=2)
+            raise Failure(
+                "--out cannot be used with --live: it draws only results on virtual time",
+                exit_code=2,
+            )
         most = max(calls or (250,))
         raise typer.Exit(_benchmark("exchange.live").run(calls=most, as_json=as_json))
     status = _benchmark("exchange.command").run(

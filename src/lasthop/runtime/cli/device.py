@@ -179,13 +179,16 @@ def run(
     logs.configure("info" if sys.stderr.isatty() and not as_json else "warning")
     if claim and output is not None:
         raise Failure(
-            "--claim prints which device may act on a message, and cannot be used with --output",
+            "--claim and --output cannot be used together: --claim prints which device may act",
             exit_code=2,
         )
     if send is None and (send_queue is not None or send_expires is not None):
         raise Failure("--send-queue and --send-expires can only be used with --send", exit_code=2)
     if send is not None and read is not None:
-        raise Failure("--read ends the device, and cannot be used with --send", exit_code=2)
+        raise Failure(
+            "--read and --send cannot be used together: --read ends the device after reading",
+            exit_code=2,
+        )
     if output is not None and inbox is None:
         inbox = output.with_name(output.name + ".inbox")
     plan = DevicePlan(

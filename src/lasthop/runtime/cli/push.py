@@ -118,7 +118,9 @@ def push(
 ) -> None:
     if batch is not None:
         if target is not None:
-            raise Failure("--batch takes the targets from the file", exit_code=2)
+            raise Failure(
+                "--batch cannot be used with a target: the file names the targets", exit_code=2
+            )
         with RestClient(url, token=token, app=app) as client:
             _push_batch(client, batch, once, as_json=as_json)
         return
@@ -172,7 +174,9 @@ def _report(
         states = ", ".join(f"{n} {state}" for state, n in status["summary"]["states"].items())
         say(f"{accepted['id']}  {states or 'no device to deliver to'}")
     if not status["satisfied"]:
-        raise Failure(f"no device received the message within {wait:g} seconds; it stays accepted")
+        raise Failure(
+            f"no device received the message in {wait:g} seconds; the gateway still has it"
+        )
 
 
 def _push_batch(client: RestClient, batch: str, once: str | None, *, as_json: bool) -> None:

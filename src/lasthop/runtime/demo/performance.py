@@ -45,7 +45,7 @@ async def perform(
     except asyncio.CancelledError:
         if not stopped:
             raise
-        raise Failure("stopped before there was a report", exit_code=STOPPED) from None
+        raise Failure("the demo was stopped before it had a report", exit_code=STOPPED) from None
     finally:
         show.pause()
         for number in (signal.SIGINT, signal.SIGTERM):

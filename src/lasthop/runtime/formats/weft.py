@@ -27,7 +27,7 @@ VERSION = "1"
 
 def _profile(wanted: WantedForm) -> Profile | None:
     if wanted.schema is not None and wanted.profile is not None:
-        raise InvalidRequest("a session starts from a schema or from a profile, not from both")
+        raise InvalidRequest("a session cannot start from both a schema and a profile")
     if wanted.schema is not None:
         return schema_profile(wanted.schema)
     return None if wanted.profile is None else Profile(wanted.profile)

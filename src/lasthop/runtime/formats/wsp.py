@@ -69,7 +69,7 @@ def _split(text: bytes) -> tuple[bytes, bytes, bytes]:
 
 def _transaction(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text[:4]) < 256 and len(text) < 4):
-        raise Malformed("a transaction is a number below 256", text=text[:40])
+        raise Malformed("a transaction must be a number below 256", text=text[:40])
     return int(text)
 
 
@@ -87,7 +87,9 @@ def _decode(octets: bytes, wanted: WantedForm) -> Decoded:
         return Decoded(format_lines(headers).encode(), kind, {"headers": _shown(headers)})
     transaction, pdu = decode_unit(octets) if kind == UNIT else (None, decode_pdu(octets))
     if not isinstance(pdu, Push):
-        raise Malformed(f"a {type(pdu).__name__}, and only a push has a text form", offset=0)
+        raise Malformed(
+            f"only a push can be converted to text, not a {type(pdu).__name__}", offset=0
+        )
     special = [] if transaction is None else [f"{TRANSACTION} {transaction}"]
     if pdu.confirmed:
         special.append(CONFIRMED)

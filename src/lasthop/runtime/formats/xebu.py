@@ -36,7 +36,9 @@ def _encoder(wanted: WantedForm, knowledge: Knowledge | None) -> Encoder:
     else:
         encoder = Encoder(mode or Mode.DATA)
     if mode is not None and encoder.mode is not mode:
-        raise InvalidRequest("the session has another type", type=encoder.mode.name.lower())
+        raise InvalidRequest(
+            "the type differs from the type of the session", type=encoder.mode.name.lower()
+        )
     return encoder
 
 

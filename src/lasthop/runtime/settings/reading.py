@@ -62,7 +62,7 @@ def _refuse_contradictions(settings: Settings) -> None:
     """Raise `InvalidRequest` for settings that are valid alone but not together."""
     tls = settings.tls
     if bool(tls.cert) != bool(tls.key):
-        raise InvalidRequest("tls.cert and tls.key are needed together")
+        raise InvalidRequest("tls.cert and tls.key must be set together")
     try:
         settings.beep_listen  # noqa: B018
     except ValueError as error:
@@ -75,7 +75,7 @@ def _refuse_contradictions(settings: Settings) -> None:
         raise InvalidRequest("tls.client_ca needs tls.cert and tls.key")
     for app, surrogate in settings.surrogates.items():
         if surrogate.state > MAX_STATE:
-            raise InvalidRequest(f"surrogates.{app}.state: at most {Size(MAX_STATE)}")
+            raise InvalidRequest(f"surrogates.{app}.state: must be at most {Size(MAX_STATE)}")
     policy, known = settings.topics.policy, dict.fromkeys((*POLICIES, *settings.plugins.policies))
     if policy not in known:
         raise InvalidRequest(f"topics.policy: unknown policy {policy!r}; known: {', '.join(known)}")
@@ -83,7 +83,8 @@ def _refuse_contradictions(settings: Settings) -> None:
     for app, behaviour in settings.behaviours.items():
         if (behaviour.max_size or 0) > largest:
             raise InvalidRequest(
-                f"behaviours.{app}.max_size: at most limits.largest_body, which is {Size(largest)}"
+                f"behaviours.{app}.max_size: must be at most limits.largest_body, "
+                f"which is {Size(largest)}"
             )
 
 
