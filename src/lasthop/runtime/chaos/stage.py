@@ -128,7 +128,7 @@ class ChaosStage:
         room = ROOM + int(ROOM_A_SECOND * self._plan.seconds)
         try:
             self.disk = await SmallDisk.mount(directory, room)
-            self._stack.push_async_callback(self.disk.unmount)
+            self._stack.push_async_callback(self.disk.detach)
         except Failure as failure:
             self.not_done[FaultKind.DISK_FULL] = str(failure)
         self._stack.push_async_callback(self._destroy)
