@@ -84,7 +84,8 @@ def test_what_was_open_comes_to_its_recorded_end(recording: Recording, tmp_path:
     assert known(as_json(standing(stage, scenario)), before) == before
     scenario.second(stage)
     after = in_todays_words(kept_json(recording.ended))
-    assert known(as_json(outcome(stage, scenario)), after) == after
+    # What happened before the crash is kept in the words of that time.
+    assert in_todays_words(known(as_json(outcome(stage, scenario)), after)) == after
     stage.crash()
 
 

@@ -1,4 +1,7 @@
-"""The threat model names a test or a module for every line, and they exist."""
+"""The threat model names a test or a module for every line, and they exist.
+
+About `THREAT-MODEL.md`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The configurations of docs/how-to/reverse-proxy.md, in real proxies before a gateway."""
+"""The configurations of docs/how-to/reverse-proxy.md, in real proxies before a gateway.
+
+About `docs/how-to/reverse-proxy.md` and `runtime/proxies.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The page about TLS (tls.md), executed: its commands make certificates that a gateway takes."""
+"""The page about TLS (tls.md), executed: its commands make certificates that a gateway takes.
+
+About `docs/how-to/tls.md` and `runtime/tls.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """Over a proxy that flips bits, on links without TLS: no text arrives changed, and all arrive once
-and in order."""
+and in order.
+
+About `wire/hop/checksums.py`.
+"""
 
 from __future__ import annotations
 

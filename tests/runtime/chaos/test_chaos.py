@@ -1,6 +1,8 @@
 """`lasthop chaos` as a process: what it reports, and that nothing of it is left, however it ends.
 
 `CHAOS_SECONDS=3600 CHAOS_SEED=7` in the environment make the run longer, and choose its faults.
+
+About `runtime/chaos/`.
 """
 
 from __future__ import annotations

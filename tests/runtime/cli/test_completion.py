@@ -45,13 +45,13 @@ def test_bash_is_told_what_could_come_next(line: str, answers: set[str]) -> None
 
 def test_zsh_and_fish_are_told_with_explanations() -> None:
     said = asked(_LASTHOP_COMPLETE="complete_zsh", _TYPER_COMPLETE_ARGS="lasthop exp")
-    assert '"explain":"Tell the story of one delivery' in said
+    assert '"explain":"Explain what happened to a message' in said
     said = asked(
         _LASTHOP_COMPLETE="complete_fish",
         _TYPER_COMPLETE_FISH_ACTION="get-args",
         _TYPER_COMPLETE_ARGS="lasthop exp",
     )
-    assert said.startswith("explain\tTell the story of one delivery")
+    assert said.startswith("explain\tExplain what happened to a message")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -81,7 +81,7 @@ def test_what_is_wrong_is_said_in_one_line(lasthop: Lasthop, tmp_path: Path) -> 
         (["--preferences", str(broken)], "a limit cannot be negative"),
         (["--join", "mno"], "--join takes LABEL=URL"),
         (["--send-queue", "bulk"], "can only be used with --send"),
-        (["--send", "topic:t", "--read", "1"], "cannot be used with --send"),
+        (["--send", "topic:t", "--read", "1"], "--read and --send cannot be used together"),
     ):
         device = ("device", "run", "--json", "--url", "tcp://127.0.0.1:9", "--name", "phone")
         assert words in lasthop(*device, *arguments, fails=True).error

@@ -104,7 +104,7 @@ async def test_what_is_too_long_for_a_frame_is_without_hope(
         supervisor.consult(Consult("app", [mail(2, bytes(10_000))]))
         number, reason, hopeless = await recorder.next()
         assert (number, hopeless) == (2, True)
-        assert "too much at once" in str(reason)
+        assert "too many for one frame" in str(reason)
         supervisor.consult(Consult("app", [mail(3)]))
         assert await titles(recorder, 1) == ["2"]
 

@@ -43,7 +43,7 @@ def test_percent_is_understood_and_people_get_sentences(
     share = sim(capsys, "last-hop", "--years", "0.1", "--outage", "0.9")
     percent = sim(capsys, "last-hop", "--years", "0.1", "--outage", "90")
     assert share[1].splitlines()[:3] == percent[1].splitlines()[:3]
-    assert "virtual years a second" in share[1]
+    assert "virtual years per second" in share[1]
 
 
 def test_an_unknown_policy_is_named_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -69,4 +69,4 @@ def test_a_figure_is_drawn_into_a_directory(
 def test_spark_and_processes_are_not_for_the_same_run(capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = sim(capsys, "figure", "1", "--spark", "local[2]", "--processes", "2")
     assert code == 2
-    assert "choose one" in err
+    assert "cannot be used together" in err
