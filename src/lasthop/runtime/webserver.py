@@ -30,7 +30,8 @@ gateway is closing."""
 
 
 class WebServer:
-    """Serves one ASGI application on one socket; some POST requests go to their doors directly."""
+    """Serves one ASGI application on one socket; small POST requests that publish bypass
+    the application."""
 
     def __init__(
         self,

@@ -206,7 +206,8 @@ class Restored(msgspec.Struct):
     credentials: Iterable[CredentialRow]
     memories: Iterable[MemoryRow]
     kept: Mapping[type[Any], Any]
-    """The rows of features, by the type of their collection."""
+    """The rows that features of the core have stored, by the class that holds those of one feature,
+    such as `GroupsRestored`."""
 
     def of(self, kind: type[Kind]) -> Kind:
         """Return the rows of one feature, by the type of their collection."""

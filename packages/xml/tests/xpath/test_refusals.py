@@ -107,7 +107,7 @@ def test_what_is_no_xpath_is_said(
         ("/a[position()]", 14, "position() without a comparison"),
         ("/a[position() = last()]", 17, "a position compared with what is not a number"),
         ("/a['1' = position()]", 20, "a position compared with what is not a number"),
-        ("/a[b][1]", 6, "a position after a predicate on content"),
+        ("/a[b][1]", 6, "a position such as [2] after a predicate that tests content"),
         ("/a[b or position() = 1]", 3, "a position together with content"),
         ("/a[contains(b, 'x')]", 13, "contains() of a path; put it into a predicate on ."),
         ("/a[contains(@*, 'x')]", 15, "contains() of several attributes"),

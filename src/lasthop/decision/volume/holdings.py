@@ -58,7 +58,8 @@ class Holdings:
         self._strays = 0
         """How many events have left a ranking since the rankings were last swept."""
         self.expiries: Deadlines[FeedEntry] = Deadlines()
-        """Events by expiration; some of them may be over already."""
+        """Events in the order of their expiration; it may still contain events that the feed has
+        dropped."""
         self.moved: dict[int, FeedEntry] | None = None
         """Events that have changed since the last call of `Feed.moved`; None for a feed that is not
         stored."""

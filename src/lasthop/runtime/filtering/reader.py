@@ -21,7 +21,8 @@ PATIENCE = 10.0
 document with the expressions of thousands of subscribers takes longer."""
 
 START_PATIENCE = 60.0
-"""Seconds until a new worker knows all expressions: 100,000 take ten, on an idle machine."""
+"""The longest wait, in seconds, until a new worker has loaded all expressions; loading 100,000 of
+them takes about ten seconds on an idle machine."""
 
 LEARNED_AT_ONCE = 1000
 """The largest number of expressions in one frame: encoding them takes a millisecond at most, and

@@ -73,7 +73,7 @@ def _train(texts: list[bytes]) -> bytes:
 
 
 FORMAT = TextFormat(
-    about="XML messages of a session, as what the other end cannot guess",
+    about="XML messages of a session, without what the receiver can predict",
     types=(MESSAGE,),
     versions=(VERSION,),
     levels=tuple(LEVELS),

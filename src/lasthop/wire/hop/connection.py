@@ -99,7 +99,8 @@ class Open:
 
     @property
     def full(self) -> bool:
-        """Whether to write before adding frames: a frame that is encoded can no longer expire."""
+        """Whether so many bytes wait to be written that no more frames should be encoded now: an
+        encoded frame can no longer expire."""
         return self._units.pending >= FLUSH_SIZE
 
     def add_checksums(self, mapping: Mapping) -> None:

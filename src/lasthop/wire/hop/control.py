@@ -55,7 +55,8 @@ def read(kind: int, payload: bytes) -> Frame | None:
 
 
 def read_advance(payload: bytes) -> int:
-    """Return by how much an ADVANCE moves both counts; raise MalformedFrame."""
+    """Return by how much an ADVANCE frame moves the counts of both directions; raise MalformedFrame
+    if it does not advance."""
     if not payload:
         return 1
     (count,) = _exactly(1, "ADVANCE", payload)

@@ -25,7 +25,8 @@ FEED_TYPE: Final = "application/vnd.lasthop.feed"
 """Content type of a FEED body outside the hop; on the hop its operation says what it is."""
 
 DECISION_TYPE: Final = "application/vnd.lasthop.decision"
-"""Content type of a DECISION body outside the hop; on the hop its operation says what it is."""
+"""The content type of a DECISION body outside the hop protocol. On the hop no content type is sent,
+because the operation of the frame says what the body is."""
 
 DEFAULT_MAX_FRAME: Final = 2**20 + 2**10
 """The largest number of bytes in a frame unless a peer says otherwise: a body of 1 MiB, the

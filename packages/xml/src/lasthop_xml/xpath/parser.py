@@ -261,7 +261,9 @@ class _XPathParser(Cursor):
             formula = self._nested(lambda: self._or(test, guard))
             self._expect("]")
         if mentions_position(formula) and content != TRUE:
-            raise self._unsupported("a position after a predicate on content", bracket)
+            raise self._unsupported(
+                "a position such as [2] after a predicate that tests content", bracket
+            )
         return formula.parts if isinstance(formula, And) else (formula,)
 
     def _nested(self, read: Callable[[], Formula]) -> Formula:
