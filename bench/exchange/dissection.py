@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from lasthop.wire.hop import layout
+from lasthop.wire.hop import checksums, layout
 from lasthop.wire.hop.frames import HEADER_TAGS
 from lasthop.wire.varint import read_varint
 
@@ -19,7 +19,7 @@ FRAME: Final = "frame"
 """The part of a message's frame that is neither headers nor body: length, type, number, key and
 topic, and the length of the headers."""
 CONTROL: Final = "control"
-"""Frames that are not messages; nearly all of them are acknowledgements."""
+"""Frames that are no messages, nearly all of them acknowledgements; and checksums of writes."""
 
 EXTRA: Final = "extra"
 _HEADERS: Final = {tag: name for tag, name, _ in HEADER_TAGS}
@@ -39,10 +39,15 @@ def dissect(stream: bytes, since: int = 0) -> Counter[str]:
 
 
 def _frames(stream: bytes) -> Iterator[tuple[int, int, int]]:
-    """Yield where each frame begins, where its type byte is, and where it ends."""
+    """Yield where each frame begins, where its type byte is, and where it ends. The checksum of a
+    write comes as a frame of type 0."""
     at = 0
     while at < len(stream):
         length, payload = read_varint(stream, at)
+        if length == checksums.MARK:
+            yield at, at, at + checksums.TRAILER
+            at += checksums.TRAILER
+            continue
         if payload + length > len(stream):
             raise ValueError("the stream ends inside a frame")
         yield at, payload, payload + length

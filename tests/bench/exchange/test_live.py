@@ -61,6 +61,14 @@ def test_every_octet_of_a_stream_is_for_something() -> None:
     assert parts[CONTROL] == len(encoded(Ack(3, 2), Ack(4, 4)))
 
 
+def test_the_checksum_of_a_write_counts_with_what_is_no_message() -> None:
+    write = encoded(Ack(3, 2))
+    assert dissect(write + b"\0abcd" + encoded(SECOND)) == {
+        CONTROL: len(write) + 5,
+        **dissect(encoded(SECOND)),
+    }
+
+
 def test_headers_are_counted_by_their_names() -> None:
     parts = dissect(encoded(FIRST))
     # A tag, a length and the value; of an application's own, a length before name and value.
