@@ -8,9 +8,10 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from lasthop.access.quota import Rate
 from lasthop.access.rest import Door, RestSettings, make_app
 from lasthop.core.apps.credentials import Scope
+from lasthop.core.quota import Rate
+from lasthop.core.rights.rule import AccessRule, Verb
 from tests.access.knocking import knock, refusal
 from tests.access.live import LiveInMemory
 
@@ -89,9 +90,33 @@ async def test_every_operation_needs_its_scope(
     needed: Scope,
     status: int,
 ) -> None:
-    for scope in Scope:
+    for scope in set(Scope) - {Scope.RULES}:
         expected = status if scope in {needed, Scope.ADMIN} else 403
         assert await attempt(closed, method, path, token=admit(scope)) == expected
+
+
+async def test_a_credential_of_the_scope_rules_does_what_rules_allow_and_nothing_else(
+    closed: Door, live: LiveInMemory, admit: Callable[..., str]
+) -> None:
+    token = admit(Scope.RULES)
+
+    async def answers() -> list[int]:
+        asked = [("POST", "/news"), ("POST", "/secret"), ("PUT", "/v1/topics/news")]
+        asked += [("GET", "/v1/devices"), ("GET", "/v1/credentials"), ("GET", "/v1/messages/1")]
+        return [await attempt(closed, method, path, token=token) for method, path in asked]
+
+    assert await answers() == [403, 403, 403, 403, 403, 404]
+    news = AccessRule(
+        name="news", who=("credential:svc",), allow=(Verb.PUBLISH,), on=("topic:news", "device:*")
+    )
+    live.gateway.rules.add(news)
+    assert await answers() == [202, 403, 200, 403, 403, 404]
+    live.gateway.rules.add(
+        AccessRule(name="all", who=("credential:svc",), allow=(Verb.ADMINISTER,))
+    )
+    assert await answers() == [202, 403, 200, 200, 403, 404]
+    live.gateway.rules.add(AccessRule(name="no", who=("*",), deny=(Verb.ADMINISTER,), on=("app:",)))
+    assert await answers() == [202, 403, 200, 403, 403, 404]
 
 
 async def test_a_revoked_credential_is_refused_at_once(

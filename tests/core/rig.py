@@ -60,11 +60,15 @@ class Rig:
         store: MemoryStore | None = None,
         surrogate: SurrogateTerms | None = None,
         features: Sequence[Callable[[Spine], CoreFeature]] = FEATURES,
+        **settings: Any,
     ) -> None:
+        """`settings` are further fields of the gateway's identity."""
         self.now = START
         self._features = features
         served = {} if surrogate is None else {APP: surrogate}
-        self.identity = Identity(open_house=True, limits=limits or Limits(), surrogates=served)
+        self.identity = Identity(
+            open_house=True, limits=limits or Limits(), surrogates=served, **settings
+        )
         self.store = store or MemoryStore(incarnation=7)
         self.random = Random(1)
         self.sent: dict[int, list[Frame]] = {}

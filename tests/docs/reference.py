@@ -12,8 +12,15 @@ import typer
 from lasthop.runtime.cli import COMMANDS, app
 from lasthop.runtime.settings.apps import PER_APP
 from lasthop.runtime.settings.gateway import Settings
-from lasthop.runtime.settings.naming import allowed_words, described, is_section, variable
-from lasthop.runtime.settings.writing import SPECIMENS, toml_value
+from lasthop.runtime.settings.naming import (
+    IN_SECTIONS,
+    allowed_words,
+    described,
+    is_section,
+    variable,
+)
+from lasthop.runtime.settings.rights import RuleSettings
+from lasthop.runtime.settings.writing import RULE, SPECIMENS, toml_value
 
 DIRECTORY = Path(__file__).parents[2] / "docs" / "reference"
 
@@ -81,7 +88,9 @@ def settings() -> str:
     ]
     hints = get_type_hints(Settings, include_extras=True)
     top = {
-        name: hint for name, hint in hints.items() if not is_section(hint) and name not in PER_APP
+        name: hint
+        for name, hint in hints.items()
+        if not is_section(hint) and name not in IN_SECTIONS
     }
     lines += _table("", top, Settings())
     for section, kind in hints.items():
@@ -95,6 +104,8 @@ def settings() -> str:
         names = {field.name: field.encode_name for field in msgspec.structs.fields(kind)}
         of_app = get_type_hints(kind, include_extras=True)
         lines += _table("", of_app, SPECIMENS[part], names=names, variables=False)
+    lines += ["", "## [[rules]]", "", " ".join((RuleSettings.__doc__ or "").split())]
+    lines += _table("", get_type_hints(RuleSettings, include_extras=True), RULE, variables=False)
     return "\n".join(lines) + "\n"
 
 

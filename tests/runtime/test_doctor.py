@@ -7,6 +7,7 @@ import os
 import resource
 import socket
 import time
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from lasthop.pipeline.java import Java
 from lasthop.runtime.doctor import build, gateway, learning, machine
 from lasthop.runtime.doctor.finding import Finding, FindingState
 from lasthop.runtime.settings import Settings, Tls, load
+from lasthop.store.sqlite import SqliteStore
+from lasthop.store.sqlite.migrations import MIGRATIONS
 from tests.runtime.conftest import Lasthop
 from tests.runtime.processes import GatewayProcess
 from tests.transport.certificates import Authority
@@ -151,6 +154,24 @@ def test_traces_that_were_asked_for_need_the_extra(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(gateway, "find_spec", lambda name: None)
     (found,) = gateway.traces("http://localhost:4318/v1/traces")
     assert (found.state, found.remedy) == (BROKEN, "pip install 'lasthop[otel]'")
+
+
+def test_broad_rules_are_listed(tmp_path: Path) -> None:
+    options: dict[str, object] = {"data": str(tmp_path / "data"), "access.anonymous": "never"}
+    assert list(gateway.rights(load(options=options | {"access.anonymous": "loopback"}))) == []
+    (found,) = gateway.rights(load(options=options))
+    assert (found.state, found.found) == (GOOD, "devices do what rules allow; there are 0")
+    before = [step for step in MIGRATIONS if step.to < 9]
+    with closing(SqliteStore(tmp_path / "data", migrations=before)) as store:
+        store.open()
+    with closing(SqliteStore(tmp_path / "data")) as store:
+        store.open()
+    (found,) = gateway.rights(load(options=options))
+    assert found.state is BETTER
+    assert found.found.startswith("the rule upgraded: device:* allow publish send")
+    assert found.remedy.endswith("lasthop rule remove upgraded")
+    (found, _) = gateway.rights(load(options=options | {"rights.devices": "open"}))
+    assert found.found == "devices may do everything"
 
 
 def test_a_data_directory_that_cannot_be(tmp_path: Path) -> None:

@@ -37,6 +37,33 @@ def test_changed_settings_survive_being_written_and_read(file: Path) -> None:
     assert load(file) == settings
 
 
+def test_rules_are_read_and_written(file: Path) -> None:
+    file.write_text(
+        "[[rules]]\nwho = 'device:*'\nallow = 'subscribe'\non = 'topic:news.#'\n"
+        "[[rules]]\nname = 'quiet'\napp = 'shop'\nwho = ['*']\ndeny = ['send', 'publish']\n"
+    )
+    settings = load(file, environment={"LASTHOP_NAME": "other"})
+    first, second = settings.configured_rules()
+    assert str(first) == "rules-1: device:* allow subscribe on topic:news.#"
+    assert str(second) == "quiet: * deny send publish on #"
+    assert second.app == "shop"
+    file.write_text(render(settings))
+    assert load(file) == settings
+    assert values(settings)["rules"][1]["deny"] == ["send", "publish"]
+
+
+def test_the_rules_of_the_page_about_rights_can_be_read(file: Path) -> None:
+    page = (EXAMPLE.parent / "docs/how-to/rights.md").read_text()
+    file.write_text(page.split("```toml\n")[1].partition("```")[0])
+    assert [rule.name for rule in load(file).configured_rules()] == ["news", "home", "no-plans"]
+
+
+def test_a_gateway_that_asks_for_credentials_gives_devices_least() -> None:
+    assert not load().least
+    assert load(options={"access.anonymous": "never"}).least
+    assert not load(options={"access.anonymous": "never", "rights.devices": "open"}).least
+
+
 def test_each_app_may_have_a_surrogate(file: Path) -> None:
     file.write_text("""
 [surrogates.shop]
@@ -165,6 +192,15 @@ def test_values_in_variables_have_their_types() -> None:
         ("[traces]\nsample = 1.5", "traces.sample: Expected float <= 1.0"),
         ("[traces]\nsample = 'all'", "traces.sample: Expected float, got str"),
         ("[traces]\nservice = ''", "traces.service: Expected str of length >= 1"),
+        ("rules = 3", "rules are sections: write [[rules]]"),
+        ("[[rules]]\nallow = 'send'", "rules.1: Object missing required field who"),
+        ("[[rules]]\nwho = '*'\nallow = 'shout'", 'rules.1.allow[0]: expected "publish" or'),
+        ("[[rules]]\nwho = 'phone'\nallow = 'send'", "rules.1: a rule is for * (everybody)"),
+        ("[[rules]]\nwho = '*'", "rules.1: a rule allows or denies something"),
+        (
+            "[[rules]]\nname='a'\nwho='*'\ndeny='send'\n[[rules]]\nname='a'\nwho='*'\ndeny='send'",
+            "two rules have the name a",
+        ),
         ("behaviours = 3", "behaviours are sections: write [behaviours.APP]"),
         ("[behaviours]\npull = true", "behaviours are sections: write [behaviours.APP]"),
         ("[behaviours.'a b']", "behaviours.a b: not the name of an app"),

@@ -19,7 +19,7 @@ from tests.words.tree import Function, Module, Tree, assigned, is_public
 CORE = "lasthop.core"
 SEAMS = ("lasthop.core", "lasthop.core.gateway", "lasthop.core.identity")
 """Where features are put together, so that naming them is the purpose."""
-SPINE = ("apps", "contacts", "publishing")
+SPINE = ("apps", "contacts", "publishing", "rights")
 """Folders of `core/` that belong to the spine."""
 
 

@@ -16,7 +16,8 @@ from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from lasthop.core.apps.credentials import Scope
+from lasthop.clock import HOUR
+from lasthop.core.apps.credentials import Scope, ended
 from lasthop.errors import Forbidden, InvalidRequest, Unauthorized
 from lasthop.store.commit import CredentialRow
 from lasthop.transport.locality import from_foreign_page, from_this_machine, joined, peer_of
@@ -37,6 +38,9 @@ before it is hashed."""
 CACHED = 4096
 """The number of credentials that a door remembers, so that it need not ask the gateway for them. It
 remembers the gateway's own records, so a revoked credential is noticed at once."""
+
+NOTED_EVERY = HOUR
+"""How exactly the last use of a credential is known: noting it is a change of the store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +70,11 @@ class Caller:
         return source == self.source or Scope.ADMIN in self.scopes
 
     def require(self, scope: Scope) -> None:
-        """Raise `Forbidden` if the caller lacks this scope; an administrator has every scope."""
-        if scope not in self.scopes and Scope.ADMIN not in self.scopes:
+        """Raise `Forbidden` if the caller lacks this scope; an administrator has every scope. A
+        caller with the scope `rules` may come in to publish and to administer devices: its rules
+        say where."""
+        ruled = Scope.RULES in self.scopes and scope is not Scope.ADMIN
+        if scope not in self.scopes and Scope.ADMIN not in self.scopes and not ruled:
             raise Forbidden(f"this needs a credential with the scope {scope.value!r}")
 
 
@@ -118,13 +125,23 @@ class Callers:
             if len(self._known) >= CACHED:
                 self._known.clear()
             self._known[digest] = known
+        self._note_use(known[0])
         return known[1]
 
     def _certified(self, subject: str) -> Caller:
         row = self._live.look(lambda gateway: gateway.credentials.certified(subject))
         if row is None:
             raise Unauthorized("there is no credential for this certificate", subject=subject)
+        self._note_use(row)
         return _caller(row)
+
+    def _note_use(self, row: CredentialRow) -> None:
+        """Raise `Unauthorized` if a credential has expired; otherwise note that it was used."""
+        now = self._live.now()
+        if ended(row, now):
+            raise Unauthorized("this credential has expired")
+        if now - row.used_at >= NOTED_EVERY:
+            self._live.look(lambda gateway: gateway.admin.used(row, now))
 
     def _ask(self, secret: str) -> tuple[CredentialRow, Caller]:
         row = self._live.look(lambda gateway: gateway.credentials.find(secret))

@@ -21,6 +21,7 @@ from lasthop.core.lifecycle import DELIVERED, SENDING, TRANSITIONS, Step
 from lasthop.core.limits import Limits
 from lasthop.core.moments import Moments
 from lasthop.core.registry import Device, Registry
+from lasthop.core.rights.rights import Rights
 from lasthop.core.session import Session
 from lasthop.core.timers import Timers
 from lasthop.events import Event
@@ -52,6 +53,8 @@ class Deliveries:
         self.watched: Counter[int] = Counter()
         self.behaviours = Behaviours({})
         """The behaviour of the messages of each app; most apps have none."""
+        self.rights: Rights | None = None
+        """The rights of devices and publishers; None if everything is allowed."""
         self.plain = Decider(self)
         """The decider of every delivery that no feature decides about."""
         self.sender: Sender

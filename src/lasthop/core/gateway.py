@@ -26,8 +26,10 @@ from lasthop.core.preferences.feature import PreferenceFeature
 from lasthop.core.publishing.acceptance import Idempotency, Receipt, Withdrawal
 from lasthop.core.publishing.submission import Submission
 from lasthop.core.pushes.feature import PushFeature
+from lasthop.core.quota import CallerQuota
 from lasthop.core.ranked.feature import RankedFeature
 from lasthop.core.restore import restore
+from lasthop.core.rights.book import RuleBook
 from lasthop.core.services.feature import ServiceFeature
 from lasthop.core.spine import Spine
 from lasthop.core.surrogates.feature import SurrogateFeature
@@ -79,8 +81,12 @@ class Gateway:
         self._acceptance = spine.acceptance
         self._dispatcher = spine.dispatcher
         self.contacts = spine.contacts
-        self.admin = Administration(deliveries, self.contacts, self.credentials)
-        self._inbound = DeviceMessages(deliveries, self._acceptance)
+        self.rules = RuleBook(deliveries, self.credentials, identity.rules, least=identity.least)
+        self.rules.restore(restored.memories)
+        self.admin = Administration(deliveries, self.contacts, self.credentials, self.rules)
+        rate = identity.device_messages
+        quota = None if rate is None else CallerQuota(rate)
+        self._inbound = DeviceMessages(deliveries, self._acceptance, quota)
         self._reception = Reception(deliveries, self.contacts, self._inbound)
         built = [feature(spine) for feature in features]
         self.features = tuple(feature for feature in built if feature.needed(restored))

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from lasthop.core.apps.behaviour import Behaviour
 from lasthop.core.limits import Limits
 from lasthop.core.pushes.notification import NotificationPatience
+from lasthop.core.quota import Rate
+from lasthop.core.rights.rule import AccessRule
 from lasthop.core.surrogates.waiting import SurrogateTerms
 from lasthop.decision.budgets import Limit
 from lasthop.decision.routes import Variant
@@ -39,3 +41,9 @@ class Identity:
     """By app, the behaviour of its messages unless an administrator has set another one."""
     surrogates: Mapping[str, SurrogateTerms] = field(default_factory=dict)
     """By app, the terms on which its surrogate takes messages."""
+    rules: tuple[AccessRule, ...] = ()
+    """The rules of the configuration, which nobody changes over REST."""
+    least: bool = False
+    """Whether a device may send, subscribe and join only where a rule allows it."""
+    device_messages: Rate | None = None
+    """The rate at which one device may send messages; None if there is no limit."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lasthop.clock import DAY, SECOND, Micros
+
+OF_DEVICES = "device:"
+"""How the source of a message from a device begins."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +39,11 @@ class Limits:
     open_per_device: int = 100_000
     """The largest number of open deliveries of one device: a device that never comes back must not
     fill the store."""
+    publishers_percent: int = 10
+    """Percent of a mailbox that devices may not fill with what they send: otherwise one device
+    could keep publishers from reaching another."""
+    kept: int = field(init=False)
+    """Open deliveries of one device for which messages of devices have no room."""
     resident: int = 256 << 20
     """The largest number of bytes of bodies kept in memory; beyond this the oldest bodies stay in
     the store only, until they are to be sent."""
@@ -89,3 +97,12 @@ class Limits:
     longest_heartbeat: Micros = 3600 * SECOND
     """Microseconds between heartbeats that a device may ask for at most. A device that is gone
     counts as in contact for two and a half times its interval."""
+
+    def __post_init__(self) -> None:
+        kept = self.open_per_device * self.publishers_percent // 100
+        object.__setattr__(self, "kept", kept)
+
+    def room(self, waiting: int, source: str) -> int:
+        """Return how many more messages of a source a mailbox takes in which so many wait."""
+        room = self.open_per_device - waiting
+        return room - self.kept if source.startswith(OF_DEVICES) else room

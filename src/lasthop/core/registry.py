@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
+from lasthop.clock import Micros
 from lasthop.decision.preferences import Preferences
 from lasthop.decision.routes import Route
 from lasthop.decision.volume.rules import ContextRule
@@ -27,6 +28,9 @@ class DeviceRecord(msgspec.Struct, omit_defaults=True):
     token_hash: bytes = b""
     """SHA-256 of the device's token; empty for a device that registered itself on an open
     gateway."""
+    former_hash: bytes = b""
+    """The hash of the token before this one, which is accepted until `former_until`."""
+    former_until: int = 0
     user: str = ""
     zone: str = "UTC"
     subscriptions: list[str] = []
@@ -74,9 +78,12 @@ class Device:
         """Return the device as the store keeps it."""
         return DeviceRow(self.number, self.app, self.name, _encode_record(self.record))
 
-    def accepts(self, token: str) -> bool:
-        """Return whether `token` is this device's secret."""
-        return hmac.compare_digest(hash_token(token), self.record.token_hash)
+    def accepts(self, token: str, now: Micros) -> bool:
+        """Return whether `token` is this device's secret, or was until a time that has not
+        come."""
+        record, found = self.record, hash_token(token)
+        former = now < record.former_until and hmac.compare_digest(found, record.former_hash)
+        return hmac.compare_digest(found, record.token_hash) or former
 
 
 def hash_token(token: str) -> bytes:

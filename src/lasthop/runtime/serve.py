@@ -24,9 +24,11 @@ from pathlib import Path
 import structlog
 import uvloop
 
+from lasthop.access.callers import DEFAULT_APP
 from lasthop.access.pap import PapDoor, PapSettings
 from lasthop.access.pap.destinations import Destinations
 from lasthop.access.rest import MESSAGES, Door, make_app
+from lasthop.access.rest.app import make_token
 from lasthop.clock import MINUTE
 from lasthop.core.apps.credentials import Scope
 from lasthop.core.gateway import Gateway, Identity
@@ -174,6 +176,7 @@ async def running(
         learned.poll()
         gateway = _gateway(settings, restored, clock, learned, surrogate_workers)
         gateway.contacts.tell_of_networks(learned.heartbeat)
+        _offer_first_credential(settings, gateway, clock)
         initiators = settings.initiators()
         destinations = Destinations(
             hosts=initiators.notify_hosts, private=initiators.notify_private
@@ -294,6 +297,9 @@ def _gateway(
         policies=policies,
         behaviours=settings.configured(),
         surrogates=surrogate_workers.terms,
+        rules=settings.configured_rules(),
+        least=settings.least,
+        device_messages=settings.device_messages,
     )
     gateway = Gateway(identity, restored, random64=Randomness(), now=clock.now())
     for app in gateway.deliveries.behaviours.overridden:
@@ -302,6 +308,21 @@ def _gateway(
             app=app,
         )
     return gateway
+
+
+def _offer_first_credential(settings: Settings, gateway: Gateway, clock: SystemClock) -> None:
+    """Print a code with which the first administrator's credential can be made over REST, if
+    credentials are asked for and nobody has one."""
+    now = clock.now()
+    if settings.open_house or gateway.credentials.administered(now):
+        return
+    code = make_token()
+    gateway.credentials.offer_first(code, DEFAULT_APP, now)
+    log.warning(
+        "nobody can administer this gateway; for an hour, the first credential can be made with:"
+        " lasthop credential add NAME --scope admin --token CODE",
+        code=code,
+    )
 
 
 def _exporter(log_directory: Path, pages: EventPages, writer: CommitWriter) -> Exporter:

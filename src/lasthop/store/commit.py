@@ -111,6 +111,10 @@ class CredentialRow(msgspec.Struct, array_like=True):
     scopes: str
     created_at: Micros
     revoked: bool = False
+    expires_at: Micros = 0
+    """When the credential ends; 0 if it does not end by itself."""
+    used_at: Micros = 0
+    """When it was last used, to the hour; 0 if it never was."""
 
 
 class MemoryRow(msgspec.Struct, array_like=True):

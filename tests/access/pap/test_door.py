@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from lasthop.access.pap import PapDoor
-from lasthop.access.quota import Rate
 from lasthop.access.rest import RestSettings
 from lasthop.clock import HOUR, MINUTE, SECOND
 from lasthop.core.apps.credentials import Scope
+from lasthop.core.quota import Rate
 from lasthop.decision.constraints import QuietHours
 from lasthop.decision.preferences import Preferences
 from lasthop.message import DeliveryMethod, Quality, Reliability, Target, TargetKind

@@ -45,7 +45,7 @@ class TestDevices:
             "context": {},
             "token": "secret-1",
         }
-        assert live.gateway.registry.named("default", "phone").accepts("secret-1")
+        assert live.gateway.registry.named("default", "phone").accepts("secret-1", live.time)
         shown = (await http.get("/v1/devices/phone")).json()
         assert shown == {name: value for name, value in said.items() if name != "token"}
 
@@ -153,8 +153,8 @@ class TestDevices:
         live.connect("phone")
         said = (await http.post("/v1/devices/phone/token")).json()
         device = live.gateway.registry.named("default", "phone")
-        assert device.accepts(said["token"])
-        assert not device.accepts("token")
+        assert device.accepts(said["token"], live.time)
+        assert not device.accepts("token", live.time)
         assert said["in_contact"] is False
 
     async def test_a_removed_device_is_gone(
@@ -170,7 +170,7 @@ class TestDevices:
             ("POST", "/v1/devices/phone/token"),
             ("PUT", "/v1/devices/phone/subscriptions/news"),
         ]:
-            content = b"" if method == "PUT" else b'{"user":"x"}'
+            content = b'{"user":"x"}' if method == "PATCH" else b""
             answer = await http.request(method, path, content=content)
             assert refusal(answer) == (404, "not_found", None)
 

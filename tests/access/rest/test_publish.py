@@ -11,9 +11,9 @@ import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from lasthop.access.quota import Rate
 from lasthop.access.rest import Door, RestSettings, make_app
 from lasthop.clock import DAY, HOUR, SECOND
+from lasthop.core.quota import Rate
 from lasthop.message import DeliveryMethod, Handling, Message, Reliability, Target, TargetKind
 from tests.access.knocking import knock, refusal
 from tests.access.live import START, LiveInMemory

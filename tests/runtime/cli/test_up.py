@@ -246,6 +246,24 @@ def test_a_gateway_for_other_machines_lets_nobody_in_without_a_credential(tmp_pa
         assert up.request("GET", "/health")[0] == 200
 
 
+def test_the_first_credential_is_made_while_the_gateway_runs(tmp_path: Path) -> None:
+    with GatewayProcess(tmp_path / "data", http="0.0.0.0:0") as up:
+        up.http = f"http://127.0.0.1:{up.http.rpartition(':')[2]}"
+        (said,) = map(json.loads, up.errors.read_text().splitlines())
+        assert "--scope admin --token CODE" in said["event"]
+        new = json.dumps({"name": "root", "scopes": ["admin"]}).encode()
+        code = {"Authorization": f"Bearer {said['code']}"}
+        status, answer = up.request("POST", "/v1/credentials", new, **code)
+        assert status == 201
+        assert up.request("POST", "/v1/credentials", new, **code)[0] == 401
+        root = {"Authorization": f"Bearer {json.loads(answer)['token']}"}
+        assert up.request("GET", "/v1/credentials", None, **root)[0] == 200
+        up.terminate()
+        up.errors.unlink()
+        with GatewayProcess(tmp_path / "data", http="0.0.0.0:0") as again:
+            assert "CODE" not in again.errors.read_text()
+
+
 def test_who_reads_what_to_try_can_call_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from lasthop.errors import StoreBroken, StoreError, StoreFull
@@ -90,6 +91,20 @@ class TestVersions:
             assert (restored.boot, list(restored.devices)) == (2, [device(1)])
             assert store._all("SELECT owner FROM device") == [("x",)]
             store.apply(make.commit(devices=[device(2)]))
+
+    def test_what_devices_could_do_is_written_down_as_a_rule(self, data: Path) -> None:
+        before = [step for step in MIGRATIONS if step.to < 9]
+        with closing(SqliteStore(data, migrations=before)) as store:
+            store.open()
+        with closing(SqliteStore(data)) as store:
+            (row,) = store.open().memories
+            assert row.name == "rule:*/upgraded"
+            assert msgspec.json.decode(row.state)["who"] == ["device:*"]
+
+    def test_a_new_store_allows_devices_nothing_by_itself(self, data: Path) -> None:
+        for _ in range(2):
+            with closing(SqliteStore(data)) as store:
+                assert list(store.open().memories) == []
 
     def test_a_failed_step_leaves_the_store_as_it_was(self, data: Path) -> None:
         with closing(SqliteStore(data)) as store:

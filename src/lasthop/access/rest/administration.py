@@ -25,6 +25,9 @@ NAME = r"^[^\x00-\x20\x7f/]{1,128}$"
 """The form of a name. Names stand in paths, logs and metric labels, so spaces, control characters
 and slashes are refused."""
 
+MOST_SECONDS = 10 * 365 * 86_400
+"""The longest time for which a token may be valid: ten years are as good as for ever."""
+
 _Name = Annotated[str, Meta(pattern=NAME)]
 _User = Annotated[
     str,
@@ -122,6 +125,36 @@ class NewCredential(msgspec.Struct, forbid_unknown_fields=True):
             description="Subject of the TLS client certificate that it is for, instead of a token"
         ),
     ] = None
+    expires_in: Annotated[
+        Annotated[int, Meta(ge=1, le=MOST_SECONDS)] | None,
+        Meta(description="Seconds after which it ends; without it, it does not end by itself"),
+    ] = None
+
+
+class CredentialRotation(msgspec.Struct, forbid_unknown_fields=True):
+    """How a credential gets a new token."""
+
+    overlap: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=MOST_SECONDS,
+            description="Seconds for which the earlier token is accepted beside the new one",
+        ),
+    ] = 86_400
+
+
+class TokenRotation(msgspec.Struct, forbid_unknown_fields=True):
+    """How a device gets a new token."""
+
+    overlap: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=MOST_SECONDS,
+            description="Seconds for which the earlier token is accepted beside the new one",
+        ),
+    ] = 0
 
 
 class AddressTarget(msgspec.Struct, forbid_unknown_fields=True):

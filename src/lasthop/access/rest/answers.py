@@ -172,6 +172,10 @@ class CredentialInfo(msgspec.Struct, omit_defaults=True):
     certificate: str | None = None
     """The subject of the TLS certificate that the credential is for. Only shown when it has just
     been made."""
+    expires_at: datetime | None = None
+    """When the credential ends by itself."""
+    used_at: datetime | None = None
+    """When the credential was last used, to the hour."""
 
 
 class CredentialList(msgspec.Struct):
@@ -271,4 +275,6 @@ def credential_of(row: CredentialRow) -> CredentialInfo:
         scopes=row.scopes.split(),
         created_at=datetime_of(row.created_at),
         revoked=row.revoked,
+        expires_at=datetime_of(row.expires_at) if row.expires_at else None,
+        used_at=datetime_of(row.used_at) if row.used_at else None,
     )

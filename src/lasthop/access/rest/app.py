@@ -24,11 +24,13 @@ from lasthop.access.rest.context import Erase, Explain, OperationContext
 from lasthop.access.rest.exchange import RestExchange
 from lasthop.access.rest.one_line import RESERVED, answer_line, refuse_reserved, topic_in
 from lasthop.access.rest.openapi import document
+from lasthop.access.rest.operation_rights import check_right
 from lasthop.access.rest.operations import EXPLAIN, OPERATIONS, Operation
 from lasthop.access.rest.problems import INTERNAL, headers_of, of_routing, problem_of
 from lasthop.access.rest.publish import Publishing, publish
 from lasthop.access.rest.settings import RestSettings
 from lasthop.access.rest.surrogate_manager import SurrogateManager
+from lasthop.core.apps.credentials import FIRST
 from lasthop.errors import LasthopError
 
 MESSAGES = "/v1/messages"
@@ -164,7 +166,9 @@ def _resource(context: OperationContext, path: str, operations: list[Operation])
         operation = by_method["GET" if request.method == "HEAD" else request.method]
         headers: dict[bytes, bytes] = dict(request.scope["headers"])
         caller = await context.callers.of(request.scope)
-        caller.require(operation.scope)
+        if caller.name != FIRST or operation.id != "post_credentials":
+            caller.require(operation.scope)
+        check_right(context.live, caller, operation, request.path_params)
         assert operation.handler is not None
         return await operation.handler(RestExchange(context, request, caller, headers))
 

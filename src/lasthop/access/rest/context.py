@@ -14,7 +14,6 @@ from starlette.types import Receive
 from lasthop.access.callers import Caller, Callers
 from lasthop.access.intake import Intake
 from lasthop.access.live_gateway import LiveGateway
-from lasthop.access.quota import CallerQuota
 from lasthop.access.rest.answers import Accepted, AcceptedMany
 from lasthop.access.rest.requests import Converter
 from lasthop.access.rest.settings import RestSettings
@@ -23,6 +22,7 @@ from lasthop.clock import SECOND, Micros
 from lasthop.core.gateway import Gateway, Idempotency
 from lasthop.core.publishing.acceptance import Receipt, own_key
 from lasthop.core.publishing.submission import Submission
+from lasthop.core.quota import CallerQuota
 from lasthop.errors import InvalidRequest, NotFound, OutcomeOpen, Overloaded, QuotaExceeded
 from lasthop.message import Message, TargetKind, format_id, parse_id
 from lasthop.store.commit import DeliveryRow, KeyRow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from lasthop.access.rest.administration import NewCredential
+from lasthop.access.rest.administration import CredentialRotation, NewCredential
 from lasthop.access.rest.answers import (
     CredentialInfo,
     CredentialList,
@@ -14,8 +14,10 @@ from lasthop.access.rest.answers import (
 )
 from lasthop.access.rest.exchange import RestExchange
 from lasthop.access.rest.times import datetime_of
-from lasthop.clock import Micros
+from lasthop.clock import SECOND, Micros
+from lasthop.core.apps.credentials import FIRST, Scope
 from lasthop.core.gateway import Gateway
+from lasthop.errors import InvalidRequest
 
 
 async def admit(exchange: RestExchange) -> Response:
@@ -25,16 +27,46 @@ async def admit(exchange: RestExchange) -> Response:
     token = exchange.context.make_token()
     scopes = set(new.scopes)
     subject = new.certificate
+    first = exchange.caller.name == FIRST
+    if first and Scope.ADMIN not in scopes:
+        raise InvalidRequest("the first credential is an administrator's: give it the scope admin")
 
     def act(gateway: Gateway, now: Micros) -> CredentialInfo:
+        if first:
+            gateway.credentials.take_first(exchange.caller.app)
+        until = 0 if new.expires_in is None else now + new.expires_in * SECOND
+        info = CredentialInfo(
+            app,
+            new.name,
+            sorted(scopes),
+            datetime_of(now),
+            expires_at=datetime_of(until) if until else None,
+        )
         if subject is not None:
-            gateway.admin.certify(subject, app, new.name, scopes, now)
-            made = datetime_of(now)
-            return CredentialInfo(app, new.name, sorted(scopes), made, certificate=subject)
-        gateway.admin.admit(token, app, new.name, scopes, now)
-        return CredentialInfo(app, new.name, sorted(scopes), datetime_of(now), token=token)
+            gateway.admin.certify(subject, app, new.name, scopes, now, expires_at=until)
+            info.certificate = subject
+        else:
+            gateway.admin.admit(token, app, new.name, scopes, now, expires_at=until)
+            info.token = token
+        return info
 
     return json_response(await exchange.context.live.call(act), 201)
+
+
+async def rotate(exchange: RestExchange) -> Response:
+    """Give a credential a new token, which is shown only in this answer; the earlier one is
+    accepted for a while."""
+    asked = await exchange.optional_body(CredentialRotation) or CredentialRotation()
+    app, name = exchange.caller.app, exchange.path("name")
+    token = exchange.context.make_token()
+
+    def act(gateway: Gateway, now: Micros) -> CredentialInfo:
+        gateway.admin.rotate(token, app, name, now, overlap=asked.overlap * SECOND)
+        info = credential_of(gateway.credentials.named(app, name)[-1])
+        info.token = token
+        return info
+
+    return json_response(await exchange.context.live.call(act))
 
 
 async def list_credentials(exchange: RestExchange) -> Response:

@@ -6,7 +6,7 @@ from itertools import islice
 
 from starlette.responses import Response
 
-from lasthop.access.rest.administration import DeviceChange, NewDevice
+from lasthop.access.rest.administration import DeviceChange, NewDevice, TokenRotation
 from lasthop.access.rest.answers import (
     DeviceInfo,
     DeviceList,
@@ -17,7 +17,7 @@ from lasthop.access.rest.answers import (
 )
 from lasthop.access.rest.exchange import RestExchange
 from lasthop.access.rest.resources import ListQuery, RemoveQuery
-from lasthop.clock import Micros
+from lasthop.clock import SECOND, Micros
 from lasthop.core.gateway import Gateway
 from lasthop.core.registry import Device, hash_token
 from lasthop.errors import InvalidRequest
@@ -86,12 +86,22 @@ async def change(exchange: RestExchange) -> Response:
 
 
 async def rotate(exchange: RestExchange) -> Response:
-    """Give a device a new token, and close the connections that use the old one."""
+    """Give a device a new token. The old one is accepted for a while if that is asked for;
+    otherwise the connections that use it are closed."""
     app, name = exchange.caller.app, exchange.path("name")
+    asked = await exchange.optional_body(TokenRotation) or TokenRotation()
     token = exchange.context.make_token()
 
     def act(gateway: Gateway, now: Micros) -> DeviceInfo:
-        device = gateway.admin.amend(app, name, now, token_hash=hash_token(token))
+        former = gateway.registry.named(app, name).record.token_hash
+        device = gateway.admin.amend(
+            app,
+            name,
+            now,
+            token_hash=hash_token(token),
+            former_hash=former,
+            former_until=now + asked.overlap * SECOND if former else 0,
+        )
         return _info(gateway, device, token)
 
     return json_response(await exchange.context.live.call(act))

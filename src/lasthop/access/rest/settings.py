@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from lasthop.access.quota import Rate
+from lasthop.core.quota import Rate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,12 +8,13 @@ import msgspec
 
 from lasthop.clock import Micros
 from lasthop.core.apps.behaviour import Behaviour
-from lasthop.core.apps.credentials import Credentials, Scope
+from lasthop.core.apps.credentials import FIRST, Credentials, Scope, ended
 from lasthop.core.contacts.contact import Contacts
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.lifecycle import Step
 from lasthop.core.registry import Device, DeviceRecord
-from lasthop.errors import Conflict, InvalidRequest
+from lasthop.core.rights.book import RuleBook
+from lasthop.errors import Conflict, InvalidRequest, NotFound
 from lasthop.events import Kind
 from lasthop.store.commit import CredentialRow
 from lasthop.wire.hop.frames import CloseCode
@@ -23,10 +24,11 @@ class Administration:
     """Changes devices, credentials, and the behaviour of the messages of an app."""
 
     def __init__(
-        self, deliveries: Deliveries, contacts: Contacts, credentials: Credentials
+        self, deliveries: Deliveries, contacts: Contacts, credentials: Credentials, rules: RuleBook
     ) -> None:
         self._deliveries = deliveries
         self._credentials = credentials
+        self._rules = rules
         self._moments = deliveries.moments
         self._contacts = contacts
 
@@ -40,8 +42,8 @@ class Administration:
         return self._contacts.register(app, name, record, now)
 
     def amend(self, app: str, name: str, now: Micros, **changes: object) -> Device:
-        """Change fields of a device's record. If the token changes, the channels of the device are
-        closed."""
+        """Change fields of a device's record. If the token changes and the former one is accepted
+        no longer, the channels of the device are closed."""
         deliveries = self._deliveries
         device = self._deliveries.registry.named(app, name)
         record = msgspec.structs.replace(device.record, **changes)
@@ -55,7 +57,7 @@ class Administration:
         deliveries.touch(session)  # It may have got a route over the air.
         for amended in self._moments.amended:
             amended(session, changes, now)
-        if "token_hash" in changes:
+        if "token_hash" in changes and record.former_until <= now:
             self._contacts.disconnect(session, CloseCode.UNAUTHORIZED, "the token was changed", now)
         return device
 
@@ -78,13 +80,48 @@ class Administration:
         deliveries.forget_session(device)
         return device
 
-    def admit(self, secret: str, app: str, name: str, scopes: set[Scope], now: Micros) -> None:
-        """Add a new credential that is recognised by its secret."""
-        self._note([self._credentials.add(secret, app, name, scopes, now)])
+    def admit(
+        self,
+        secret: str,
+        app: str,
+        name: str,
+        scopes: set[Scope],
+        now: Micros,
+        *,
+        expires_at: Micros = 0,
+    ) -> None:
+        """Add a new credential that is recognised by its secret, until it expires."""
+        self._note([self._credentials.add(secret, app, name, scopes, now, expires_at)])
 
-    def certify(self, subject: str, app: str, name: str, scopes: set[Scope], now: Micros) -> None:
-        """Accept the subject of a client's certificate as a credential."""
-        self._note([self._credentials.certify(subject, app, name, scopes, now)])
+    def certify(
+        self,
+        subject: str,
+        app: str,
+        name: str,
+        scopes: set[Scope],
+        now: Micros,
+        *,
+        expires_at: Micros = 0,
+    ) -> None:
+        """Accept the subject of a client's certificate as a credential, until it expires."""
+        self._note([self._credentials.certify(subject, app, name, scopes, now, expires_at)])
+
+    def rotate(self, secret: str, app: str, name: str, now: Micros, *, overlap: Micros) -> None:
+        """Accept a new secret for a name, with the scopes of its newest credential; the earlier
+        credentials of the name end after `overlap`."""
+        rows = [row for row in self._credentials.named(app, name) if not ended(row, now)]
+        if not rows:
+            raise NotFound("no such credential", app=app, name=name)
+        scopes = {Scope(scope) for scope in max(rows, key=lambda r: r.created_at).scopes.split()}
+        for row in rows:
+            row.expires_at = min(row.expires_at or now + overlap, now + overlap)
+        self._note([*rows, self._credentials.add(secret, app, name, scopes, now)])
+
+    def used(self, row: CredentialRow, now: Micros) -> None:
+        """Note that a credential was used; this is written with whatever is written next."""
+        row.used_at = now
+        if row.name != FIRST:
+            self._deliveries.commits.open.credentials[row.hash] = row
 
     def dismiss(self, app: str, name: str) -> int:
         """Revoke the credentials of a name, and return how many there were."""
@@ -96,6 +133,7 @@ class Administration:
         commits = self._deliveries.commits
         commits.open.credentials.update((row.hash, row) for row in rows)
         commits.hurry()
+        self._rules.refresh()
 
     def behave(self, app: str, behaviour: Behaviour | None) -> None:
         """Set how messages of an app behave from now on; None restores the configured behaviour."""

@@ -245,7 +245,7 @@ class Contacts:
                 raise NotFound("unknown device", app=hello.app, device=hello.device)
             return self.register(hello.app, hello.device, DeviceRecord(registered_at=now), now)
         if device.record.token_hash:
-            if hello.token is None or not device.accepts(hello.token):
+            if hello.token is None or not device.accepts(hello.token, now):
                 raise Unauthorized("wrong token", device=hello.device)
         elif not (self._terms.open_house and local):
             raise Unauthorized(

@@ -11,7 +11,7 @@ from typing import Annotated, TypeVar
 
 import msgspec
 
-from lasthop.clock import MILLISECOND, Micros
+from lasthop.clock import MILLISECOND, SECOND, Micros
 from lasthop.core.contacts.refusal import refuse
 from lasthop.core.contacts.replies import answered
 from lasthop.core.deliveries import Deliveries
@@ -21,11 +21,13 @@ from lasthop.core.names import check_topic, parse_target
 from lasthop.core.publishing.acceptance import Acceptance
 from lasthop.core.publishing.copying import maker
 from lasthop.core.publishing.submission import Submission
+from lasthop.core.quota import CallerQuota
 from lasthop.core.session import Session
 from lasthop.errors import (
     CreditExceeded,
     InvalidRequest,
     LasthopError,
+    QuotaExceeded,
 )
 from lasthop.events import Kind
 from lasthop.message import (
@@ -81,8 +83,11 @@ _submission_of = maker(
 class DeviceMessages:
     """Carries out the operations that devices ask for by messages."""
 
-    def __init__(self, deliveries: Deliveries, acceptance: Acceptance) -> None:
+    def __init__(
+        self, deliveries: Deliveries, acceptance: Acceptance, quota: CallerQuota | None = None
+    ) -> None:
         self._deliveries = deliveries
+        self._quota = quota
         self._moments = deliveries.moments
         self._acceptance = acceptance
         self._operations: dict[int, Operate] = {
@@ -205,6 +210,16 @@ class DeviceMessages:
         answers_to: int = 0,
     ) -> Message | None:
         """Accept a device's message; return None if a feature has taken it."""
+        device = session.device
+        source = f"device:{device.name}"
+        if self._quota is not None:
+            wait = self._quota.take(device.number, now, 1)
+            if wait:
+                raise QuotaExceeded(
+                    "the quota of this device is used up", retry_after=wait / SECOND
+                )
+        if self._deliveries.rights is not None:
+            self._acceptance.check_right(device.app, source, target)
         start = _start(frame, now)
         answers = headers.in_reply_to
         answer = headers.correlation is not None and answers is not None
@@ -228,8 +243,6 @@ class DeviceMessages:
         if not any(intake(arrival, now) for intake in self._moments.intake):
             if target.kind is TargetKind.PUBLISHER and not answers_to:
                 parse_target(headers.to)  # Raises: only an answer tells which publisher is meant.
-            device = session.device
-            source = f"device:{device.name}"
             message = self._acceptance.accept(device.app, source, [submission], now)[0]
         for then in arrival.then:
             then(now)

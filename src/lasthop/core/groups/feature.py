@@ -36,6 +36,7 @@ from lasthop.core.publishing.objections import check_possible_for_all
 from lasthop.core.publishing.submission import Submission
 from lasthop.core.publishing.targets import PlainTarget
 from lasthop.core.registry import Device
+from lasthop.core.rights.rule import JOINED_BY, Verb
 from lasthop.core.session import Session
 from lasthop.core.spine import Spine
 from lasthop.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded, TooLarge
@@ -127,7 +128,14 @@ class GroupFeature(CoreFeature, Gate):
     # Operations of devices.
 
     def _join(self, session: Session, frame: MessageFrame, headers: Headers, now: Micros) -> None:
-        self._enter(session, parse_group(headers.to), now, by_itself=True)
+        target = parse_group(headers.to)
+        self._check_right(session, JOINED_BY[target.kind], target)
+        self._enter(session, target, now, by_itself=True)
+
+    def _check_right(self, session: Session, verb: Verb, target: Target) -> None:
+        rights, device = self.deliveries.rights, session.device
+        if rights is not None:
+            rights.check_device(device.app, device.name, verb, target)
 
     def _leave(self, session: Session, frame: MessageFrame, headers: Headers, now: Micros) -> None:
         self._quit(session, parse_group(headers.to), now)
@@ -283,6 +291,7 @@ class GroupFeature(CoreFeature, Gate):
         claim = self._claims.get(key) or self._over.get(key)
         if claim is None or claim.about.app != session.device.app:
             raise NotFound("no such message can be claimed", id=f"{key:016x}")
+        self._check_right(session, Verb.CLAIM, Target(GROUP, claim.about.group))
         decision = claim.claim(session.device, now)
         if about is not None:
             self.decisions.answer(session.device, about, decision, now)

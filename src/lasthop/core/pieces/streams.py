@@ -71,6 +71,7 @@ class Streams(DeliveryObserver):
                 "a stream must go to one device or to a publisher: device:NAME or publisher:",
                 target=str(target),
             )
+        self._acceptance.check_right(app, source, target)
         receiver = None
         if target.kind is TargetKind.DEVICE:
             for device in self._deliveries.registry.reach(app, target).values():

@@ -29,6 +29,7 @@ from lasthop.events import Kind
 from lasthop.message import (
     GATEWAY,
     Message,
+    Target,
     TargetKind,
     format_id,
     successor,
@@ -110,6 +111,9 @@ class Acceptance:
         repeated = self.repeated(app, source, once) if once is not None else None
         if repeated is not None:
             return Receipt([], repeated)
+        if self._deliveries.rights is not None:
+            for submission in submissions:
+                self.check_right(app, source, submission.target)
         messages = self.accept(app, source, submissions, now)
         if once is not None:
             own = own_key(source, once.key)
@@ -117,6 +121,11 @@ class Acceptance:
             self._deliveries.commits.open.keys.append(row)
             self.remember(row)
         return Receipt([format_id(m.key, m.salt) for m in messages])
+
+    def check_right(self, app: str, source: str, target: Target) -> None:
+        """Raise an error unless the source of a message may send it to this target."""
+        if self._deliveries.rights is not None:
+            self._deliveries.rights.check_message(app, source, target)
 
     def repeated(self, app: str, source: str, once: Idempotency) -> list[int] | None:
         """Return the keys of the messages that a publisher's idempotency key stands for, from its
@@ -145,7 +154,7 @@ class Acceptance:
             if len(submissions) > 1:
                 error.fields["item"] = len(reached)
             raise
-        self._check_room(submissions, reached)
+        self._check_room(source, submissions, reached)
         for admit in self._moments.admit:
             admit(app, source, submissions)
         return [
@@ -173,6 +182,7 @@ class Acceptance:
         item = self.find(app, key)
         if item is None:
             return None, None
+        self.check_right(app, source, submission.target)
         self._check(app, submission, now)
         audience = item.decider.audience()
         if audience is not None:
@@ -202,7 +212,7 @@ class Acceptance:
         """Accept one message for these devices, at least one; `attach` is called with the message
         before its first delivery."""
         self._check_form(app, submission, now)
-        self._check_room([submission], [devices])
+        self._check_room(source, [submission], [devices])
         return self._own(app, source, submission, devices, now, attach)
 
     def hold(self, app: str, source: str, submission: Submission, now: Micros) -> Item:
@@ -230,18 +240,20 @@ class Acceptance:
             check_times(submission, now)
 
     def _check_room(
-        self, submissions: Sequence[Submission], reached: list[Mapping[int, Device]]
+        self, source: str, submissions: Sequence[Submission], reached: list[Mapping[int, Device]]
     ) -> None:
         """Raise an error if the mailbox of a target device is full; for one device among many the
         delivery is suppressed instead."""
-        limit = self._deliveries.limits.open_per_device
+        limits = self._deliveries.limits
         alone: dict[Device, int] = {}
         for submission, devices in zip(submissions, reached, strict=True):
             if submission.target.kind is DEVICE:
                 for device in devices.values():
                     alone[device] = alone.get(device, 0) + 1
         for device, count in alone.items():
-            if len(self._deliveries.session(device).mailbox) + count > limit:
+            waiting = len(self._deliveries.session(device).mailbox)
+            if count > limits.room(waiting, source):
+                limit = limits.room(0, source)
                 raise QuotaExceeded("mailbox full", retry_after=60, device=device.name, limit=limit)
 
     def _own(

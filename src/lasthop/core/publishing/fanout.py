@@ -16,6 +16,7 @@ from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery, Item
 from lasthop.core.feature import Gate, OrderKey, Selection, order_of
 from lasthop.core.lifecycle import Step
+from lasthop.core.limits import OF_DEVICES
 from lasthop.core.registry import Device
 from lasthop.decision.decide import decide
 from lasthop.errors import NotFound
@@ -308,7 +309,10 @@ class Fanouts:
         deliveries = self._deliveries
         session = deliveries.session(device)
         message = item.message
-        full = len(session.mailbox) >= deliveries.limits.open_per_device
+        limits = deliveries.limits
+        room = limits.open_per_device - len(session.mailbox)
+        # The source is asked only when there is little room.
+        full = room <= limits.kept and (room <= 0 or message.source.startswith(OF_DEVICES))
         delivery = deliveries.open_delivery(item, session, now)
         for part in session.parts:
             part.decide(delivery)

@@ -171,6 +171,9 @@ class PushFeature(CoreFeature):
         self.notifications.check_room(order.notify_to)
         check_times(order.submission, now)
         places = self._resolve(app, order, now)
+        for _, place in places:
+            if isinstance(place, AddressPlace):
+                self._acceptance.check_right(app, source, place.target)
         taken_back: list[Delivery] = []
         if order.replace is not None:
             places, taken_back = self._replacing(order, places, now)

@@ -16,6 +16,7 @@ from lasthop.core.publishing.fanout import Fanouts
 from lasthop.core.publishing.submission import Submission
 from lasthop.core.publishing.targets import PlainTarget
 from lasthop.core.registry import Device
+from lasthop.core.rights.rule import Verb
 from lasthop.core.services.providers import ServiceIndex
 from lasthop.core.session import Session
 from lasthop.core.spine import Spine
@@ -122,6 +123,10 @@ class ServiceFeature(CoreFeature):
 
     def offer(self, session: Session, service: Service, now: Micros) -> bool:
         """Let a device offer a service; return False if it already does."""
+        rights, device = self._deliveries.rights, session.device
+        if rights is not None:
+            target = Target(TargetKind.SERVICE, service.name)
+            rights.check_device(device.app, device.name, Verb.JOIN, target)
         if not self.book.offer(session.device, service, here=session.greeted):
             return False
         self._changed(session, f"it offers {service.title}", now)
@@ -136,9 +141,17 @@ class ServiceFeature(CoreFeature):
         return True
 
     def find(self, session: Session, frame: MessageFrame, now: Micros) -> None:
-        """Answer a device that looks for services with the offers that match."""
+        """Answer a device that looks for services with the matching offers it may use."""
         question = decode_question(frame.body)
-        offers = self.book.find(session.device.app, question)
+        rights, device = self._deliveries.rights, session.device
+
+        def visible(name: str) -> bool:
+            if rights is None:
+                return True
+            may = rights.device(device.app, device.name)
+            return may.answer(Verb.SEND, TargetKind.SERVICE, name).allowed
+
+        offers = self.book.find(device.app, question, visible)
         self._answer(session, frame, encode(offers), JSON, None, now)
 
     def _changed(self, session: Session, reason: str, now: Micros) -> None:

@@ -7,7 +7,7 @@ dictionary, however many devices there are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 
 from lasthop.core.publishing.submission import Submission
@@ -134,11 +134,16 @@ class ServiceIndex(Index):
         service = name.partition("@")[0]
         submission.headers = (*submission.headers, (SERVICE_HEADER, service))
 
-    def find(self, app: str, question: Question) -> Offers:
-        """Return the offers that match a question, sorted by name and version."""
+    def find(
+        self, app: str, question: Question, visible: Callable[[str], bool] = lambda name: True
+    ) -> Offers:
+        """Return the offers that match a question and whose name is `visible` to the asker, sorted
+        by name and version."""
         found: list[Offer] = []
         room = LARGEST_ANSWER
         for offer in self._matching(app, question):
+            if not visible(offer.service.name):
+                continue
             room -= len(encode(offer))
             if room < 0 or len(found) == MOST_FOUND:
                 return Offers(tuple(found), more=True)

@@ -114,6 +114,7 @@ class TopicFeature(CoreFeature):
     def _subscribe(
         self, session: Session, frame: MessageFrame, headers: Headers, now: Micros
     ) -> None:
+        self.subscriptions.check_right(session, frame.topic)
         terms = decode_terms(frame.body) if frame.body else None
         xpath = dict(headers.extra).get(XPATH_HEADER)
         self.subscriptions.subscribe(session, frame.topic, now, terms, xpath=xpath)

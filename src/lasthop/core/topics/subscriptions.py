@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from lasthop.clock import Micros
 from lasthop.core.names import check_subscription, check_topic
+from lasthop.core.rights.rights import NoRight
+from lasthop.core.rights.rule import Verb
 from lasthop.core.session import Session
 from lasthop.core.spine import Spine
 from lasthop.core.topics.advertised import AdvertisedTopics
@@ -15,6 +17,7 @@ from lasthop.decision.volume.rules import MAX_RULES, ContextRule, conditions, pl
 from lasthop.decision.volume.terms import TopicTerms
 from lasthop.errors import InvalidRequest, QuotaExceeded, Rejected, TooLarge
 from lasthop.events import Kind
+from lasthop.message import Target, TargetKind
 
 
 class TopicSubscriptions:
@@ -25,6 +28,14 @@ class TopicSubscriptions:
         self._deliveries = spine.deliveries
         self._topics = topics
         self._index = index
+
+    def check_right(self, session: Session, topic: str | None) -> None:
+        """Raise an error unless a device may subscribe to a topic, or to all topics of a
+        pattern."""
+        rights, device = self._deliveries.rights, session.device
+        if rights is not None:
+            target = Target(TargetKind.TOPIC, check_subscription(topic))
+            rights.check_device(device.app, device.name, Verb.SUBSCRIBE, target)
 
     def subscribe(
         self,
@@ -129,6 +140,14 @@ class TopicSubscriptions:
             mine = topic in record.ruled
             # A subscription that was asked for is not changed by rules.
             if topic in record.subscriptions and not mine:
+                continue
+            try:
+                # The administrator wrote the rule, but the device says where it is.
+                self.check_right(session, topic)
+            except NoRight as error:
+                self._deliveries.commits.record(
+                    Kind.CONTEXT_CHANGED, now, session, topic=topic, reason=error.detail
+                )
                 continue
             if not mine:
                 record.ruled = [*record.ruled, topic]

@@ -43,6 +43,8 @@ COMMANDS = {
     "store": "Check the files of a store.",
     "surrogate": "Show and reload the surrogates that act for devices.",
     "credential": "Create, list and revoke credentials for the gateway.",
+    "rule": "Show and change who may do what, and check what somebody may do.",
+    "user": "Show users, their devices and the rules about them.",
     "status": "Show whether a gateway is ready, and what its store holds.",
     "backup": "Copy the store of a gateway to one file.",
     "restore": "Create a data directory from a backup.",
@@ -72,6 +74,8 @@ RESOURCES: dict[str, dict[str, str]] = {
     "queue": {},
     "surrogate": {},
     "credential": {},
+    "rule": {},
+    "user": {},
 }
 """The resources whose commands are made from the table of operations. Further commands, which the
 module of the resource's name implements, are listed here with their help, so that help need not

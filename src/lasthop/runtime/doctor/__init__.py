@@ -35,6 +35,7 @@ def examine(
         yield gateway.configuration(config, chosen)
         yield from gateway.certificates(chosen.tls)
         yield from gateway.traces(chosen.traces.endpoint)
+        yield from gateway.rights(chosen)
         yield gateway.directory(Path(chosen.data))
         yield gateway.disk(Path(chosen.data))
         yield machine.clock(Path(chosen.data))

@@ -13,7 +13,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 
-from lasthop.errors import LasthopError
+from lasthop.core.rights.book import stored_rules
+from lasthop.core.rights.rule import AccessRule
+from lasthop.errors import LasthopError, StoreError
 from lasthop.runtime.doctor.finding import Finding, broken, could_be_better, good
 from lasthop.runtime.expiry import expiry
 from lasthop.runtime.failure import Failure
@@ -21,6 +23,8 @@ from lasthop.runtime.listening import listen, tls_context
 from lasthop.runtime.places import find
 from lasthop.runtime.settings import Settings, Tls
 from lasthop.runtime.units import ListenAddress
+from lasthop.store.commit import MemoryRow
+from lasthop.store.sqlite.reader import SqliteReader
 
 SOON = 14 * 86_400
 """A certificate that expires within this number of seconds is reported."""
@@ -94,6 +98,36 @@ def traces(endpoint: str) -> Iterator[Finding]:
         yield broken("traces", "opentelemetry-proto is missing", "pip install 'lasthop[otel]'")
     else:
         yield good("traces", f"to {endpoint}")
+
+
+def rights(settings: Settings) -> Iterator[Finding]:
+    """Report the rules that allow something on everything to many, in the settings and in the
+    store, and devices that need no rule although credentials are asked for."""
+    if settings.open_house:
+        return
+    if not settings.least:
+        yield could_be_better(
+            "rights", "devices may do everything", 'set rights.devices to "least", and write rules'
+        )
+    rules = [*settings.configured_rules(), *_stored_rules(Path(settings.data))]
+    for rule in rules:
+        if rule.broad:
+            yield could_be_better(
+                "rights",
+                f"the rule {rule} is broad",
+                f"write narrower rules, then: lasthop rule remove {rule.name}",
+            )
+    if settings.least and not any(rule.broad for rule in rules):
+        yield good("rights", f"devices do what rules allow; there are {len(rules)}")
+
+
+def _stored_rules(data: Path) -> list[AccessRule]:
+    """Return the rules that administrators have added; none if there is no store to read."""
+    try:
+        with closing(SqliteReader.beside(data)) as reader:
+            return stored_rules(reader.rows("memory", MemoryRow, "device, name"))
+    except StoreError:
+        return []
 
 
 def directory(data: Path) -> Finding:

@@ -95,6 +95,15 @@ class LimitSettings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         int,
         Meta(description="Messages that wait for one device; more are refused.", ge=1),
     ] = _limits.open_per_device
+    publishers_percent: Annotated[
+        int,
+        Meta(
+            description="Percent of these that only publishers may use, so that no device fills the"
+            " mailbox of another.",
+            ge=0,
+            le=100,
+        ),
+    ] = _limits.publishers_percent
     resident: Annotated[
         Size,
         Meta(description="Bodies kept in memory for devices without a channel; all are stored."),
@@ -151,6 +160,7 @@ class LimitSettings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             stream_window=self.stream_window,
             streams=self.streams,
             open_per_device=self.open_per_device,
+            publishers_percent=self.publishers_percent,
             resident=self.resident,
             context=self.context,
             subscriptions_per_device=self.subscriptions_per_device,

@@ -9,8 +9,10 @@ import msgspec
 from msgspec import Meta
 
 from lasthop.access.callers import APP_NAME
+from lasthop.core.rights.rule import checked
 from lasthop.errors import InvalidRequest
 from lasthop.runtime.settings.naming import Section, allowed_words, guess
+from lasthop.runtime.settings.rights import RuleSettings
 from lasthop.runtime.units import Duration, LimitList, ListenAddress, ProxyNetwork, Size
 
 Values: TypeAlias = dict[str, Any]
@@ -48,6 +50,35 @@ def app_sections(
                 )
         found[app] = converted(section, kind, f"{origin}: {place}.")
     return found
+
+
+def rule_sections(sections: object, origin: str) -> list[RuleSettings]:
+    """Return the rules of a file; raise `InvalidRequest` with one line for a wrong one."""
+    if not isinstance(sections, list) or not all(isinstance(s, dict) for s in sections):
+        raise InvalidRequest(f"{origin}: rules are sections: write [[rules]]")
+    found: list[RuleSettings] = []
+    for number, section in enumerate(sections, 1):
+        place = f"{origin}: rules.{number}"
+        made = converted(_listed(section), RuleSettings, f"{place}.")
+        try:
+            checked(made.rule(number))
+        except InvalidRequest as error:
+            raise InvalidRequest(f"{place}: {error}") from None
+        found.append(made)
+    named = [rule.rule(number).name for number, rule in enumerate(found, 1)]
+    for name in named:
+        if named.count(name) > 1:
+            raise InvalidRequest(f"{origin}: two rules have the name {name}")
+    return found
+
+
+def _listed(section: dict[str, Any]) -> dict[str, Any]:
+    """Return a section in which a single text stands for a list of one."""
+    lists = ("who", "allow", "deny", "on")
+    return {
+        name: [value] if name in lists and isinstance(value, str) else value
+        for name, value in section.items()
+    }
 
 
 def _wanted(kind: Section, path: str, message: str) -> str:

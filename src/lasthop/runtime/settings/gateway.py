@@ -8,14 +8,16 @@ import msgspec
 from msgspec import Meta
 
 from lasthop.access.pap import PapSettings
-from lasthop.access.quota import Rate
 from lasthop.access.rest.settings import RestSettings
 from lasthop.core.apps.behaviour import Behaviour
+from lasthop.core.quota import Rate
+from lasthop.core.rights.rule import AccessRule
 from lasthop.runtime.settings.apps import AppBehaviour, SurrogateSettings
 from lasthop.runtime.settings.capacity import LimitSettings, Ota, Retention, Topics
 from lasthop.runtime.settings.listeners import Beep, Http, Seqpacket, Tcp, Tls
 from lasthop.runtime.settings.operators import Plugins, Traces
 from lasthop.runtime.settings.publishers import Access, Pap, Quotas
+from lasthop.runtime.settings.rights import RightsSettings, RuleSettings
 from lasthop.runtime.surrogates.duty import Employment
 from lasthop.runtime.units import ListenAddress
 from lasthop.store.base import Durability
@@ -49,6 +51,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     tls: Tls = msgspec.field(default_factory=Tls)
     pap: Pap = msgspec.field(default_factory=Pap)
     access: Access = msgspec.field(default_factory=Access)
+    rights: RightsSettings = msgspec.field(default_factory=RightsSettings)
     ota: Ota = msgspec.field(default_factory=Ota)
     retention: Retention = msgspec.field(default_factory=Retention)
     topics: Topics = msgspec.field(default_factory=Topics)
@@ -58,6 +61,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     plugins: Plugins = msgspec.field(default_factory=Plugins)
     behaviours: dict[str, AppBehaviour] = {}
     surrogates: dict[str, SurrogateSettings] = {}
+    rules: list[RuleSettings] = []
 
     def configured(self) -> dict[str, Behaviour]:
         """Return the configured behaviour of each app."""
@@ -74,6 +78,23 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         beep = self.beep_listen
         private = private and (beep is None or beep.loopback)
         return private and self.access.anonymous == "loopback"
+
+    @property
+    def least(self) -> bool:
+        """Whether a device may send, subscribe and join only where a rule allows it."""
+        return self.rights.devices == "least" and not self.open_house
+
+    @property
+    def device_messages(self) -> Rate | None:
+        """The rate at which one device may send; None on an open gateway."""
+        quotas = self.quotas
+        if self.open_house:
+            return None
+        return Rate(quotas.device_messages_per_second, quotas.device_messages_burst)
+
+    def configured_rules(self) -> tuple[AccessRule, ...]:
+        """Return the rules of the configuration."""
+        return tuple(rule.rule(number) for number, rule in enumerate(self.rules, 1))
 
     @property
     def beep_listen(self) -> ListenAddress | None:

@@ -12,8 +12,12 @@ from msgspec import Meta
 
 from lasthop.runtime.settings.apps import PER_APP
 from lasthop.runtime.settings.gateway import Settings
+from lasthop.runtime.settings.rights import RULES
 
 PREFIX = "LASTHOP_"
+
+IN_SECTIONS = frozenset({*PER_APP, RULES})
+"""The parts of the settings that have any number of sections, and no variables."""
 
 Section: TypeAlias = type[msgspec.Struct]
 
@@ -24,11 +28,11 @@ def is_section(hint: object) -> bool:
 
 
 def names(of: Section = Settings, prefix: str = "") -> Iterator[str]:
-    """Yield every setting's dotted name, in order, without the settings of apps."""
+    """Yield every setting's dotted name, in order, without the settings of apps and rules."""
     for name, hint in get_type_hints(of).items():
         if is_section(hint):
             yield from names(hint, f"{prefix}{name}.")
-        elif name not in PER_APP:
+        elif name not in IN_SECTIONS:
             yield prefix + name
 
 

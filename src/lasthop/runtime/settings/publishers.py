@@ -68,8 +68,8 @@ class Access(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Quotas(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """The rate at which one credential may publish; beyond it requests are refused with 429 and
-    Retry-After."""
+    """The rate at which one credential may publish, beyond which requests are refused with 429 and
+    Retry-After, and the rate at which one device may send."""
 
     messages_per_second: Annotated[
         int, Meta(description="Messages per second in the long run.", ge=1)
@@ -81,3 +81,14 @@ class Quotas(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         _rest.bytes.per_second
     )
     bytes_burst: Annotated[Size, Meta(description="Bytes at once.")] = Size(_rest.bytes.burst)
+    device_messages_per_second: Annotated[
+        int,
+        Meta(
+            description="Messages of one device per second in the long run, where credentials are"
+            " asked for.",
+            ge=1,
+        ),
+    ] = 100
+    device_messages_burst: Annotated[
+        int, Meta(description="Messages of one device at once.", ge=1)
+    ] = 1000

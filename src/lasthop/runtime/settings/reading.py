@@ -13,9 +13,17 @@ import msgspec
 from lasthop.decision.policies import POLICIES
 from lasthop.errors import InvalidRequest
 from lasthop.runtime.settings.apps import MAX_STATE, PER_APP
-from lasthop.runtime.settings.converting import Values, app_sections, converted
+from lasthop.runtime.settings.converting import Values, app_sections, converted, rule_sections
 from lasthop.runtime.settings.gateway import Settings
-from lasthop.runtime.settings.naming import PREFIX, guess, is_list, names, variable
+from lasthop.runtime.settings.naming import (
+    IN_SECTIONS,
+    PREFIX,
+    guess,
+    is_list,
+    names,
+    variable,
+)
+from lasthop.runtime.settings.rights import RULES
 from lasthop.runtime.units import Size
 
 CLIENT_VARIABLES = frozenset({"LASTHOP_CONFIG", "LASTHOP_URL", "LASTHOP_TOKEN", "LASTHOP_APP"})
@@ -116,20 +124,23 @@ def _merged(settings: Settings, values: Values, origin: str) -> Settings:
         part: getattr(settings, part) | app_sections(values.get(part, {}), part, kind, origin)
         for part, kind in PER_APP.items()
     }
-    values = {name: value for name, value in values.items() if name not in PER_APP}
+    rules = rule_sections(values[RULES], origin) if RULES in values else settings.rules
+    values = {name: value for name, value in values.items() if name not in IN_SECTIONS}
     _refuse_unknown(values, origin)
     merged = converted(_overlaid(settings, values), Settings, f"{origin}: ")
     for part, sections in of_apps.items():
         setattr(merged, part, sections)
+    merged.rules = rules
     return merged
 
 
 def _overlaid(settings: Settings, values: Values) -> Values:
-    """Return a value for every setting but those of apps: the given one, else the present one."""
+    """Return a value for every setting but those of apps and rules: the given one, else the present
+    one."""
     merged: Values = {}
     for name in Settings.__struct_fields__:
         current, new = getattr(settings, name), values.get(name, {})
-        if name in PER_APP:
+        if name in IN_SECTIONS:
             continue
         if isinstance(current, msgspec.Struct) and isinstance(new, dict):
             merged[name] = {f: getattr(current, f) for f in current.__struct_fields__} | new

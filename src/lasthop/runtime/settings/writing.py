@@ -9,11 +9,20 @@ from typing import Any, get_type_hints
 
 import msgspec
 
+from lasthop.core.rights.rule import Verb
 from lasthop.runtime.settings.apps import PER_APP, AppBehaviour, SurrogateSettings
 from lasthop.runtime.settings.converting import Values
 from lasthop.runtime.settings.gateway import Settings
-from lasthop.runtime.settings.naming import allowed_words, described, is_section, names, variable
+from lasthop.runtime.settings.naming import (
+    IN_SECTIONS,
+    allowed_words,
+    described,
+    is_section,
+    names,
+    variable,
+)
 from lasthop.runtime.settings.reading import nested
+from lasthop.runtime.settings.rights import RULES, RuleSettings
 
 WIDTH = 98
 
@@ -23,6 +32,11 @@ SPECIMENS: Mapping[str, msgspec.Struct] = {
 }
 """An example section, with the defaults, for each part of the settings that has a section for every
 app."""
+
+RULE = RuleSettings(
+    name="news", who=("device:*",), allow=(Verb.SUBSCRIBE,), on=("topic:news.#", "topic:{user}.#")
+)
+"""An example of a rule, for the printed settings."""
 
 _HEAD = """\
 # Settings of a lasthop gateway, with their defaults: `lasthop up --config FILE`.
@@ -36,11 +50,13 @@ def render(settings: Settings) -> str:
     hints = get_type_hints(Settings, include_extras=True)
     lines = [_HEAD.format(variable=variable("http.listen"))]
     for name, hint in hints.items():
-        if not is_section(hint) and name not in PER_APP:
+        if not is_section(hint) and name not in IN_SECTIONS:
             lines += _setting(name, hint, getattr(settings, name))
     for section, kind in hints.items():
         if section in PER_APP:
             lines += _of_apps(section, getattr(settings, section))
+        elif section == RULES:
+            lines += _of_rules(settings.rules)
         elif is_section(kind):
             lines += [*_comment(kind.__doc__ or ""), f"[{section}]"]
             for name, hint in get_type_hints(kind, include_extras=True).items():
@@ -62,6 +78,8 @@ def values(settings: Settings) -> Values:
         of_apps = getattr(settings, part)
         if of_apps:
             sections[part] = {app: _plain_section(section) for app, section in of_apps.items()}
+    if settings.rules:
+        sections[RULES] = [_plain_section(rule) for rule in settings.rules]
     return sections
 
 
@@ -88,6 +106,19 @@ def _of_apps(part: str, sections: dict[str, msgspec.Struct]) -> list[str]:
             body += _setting(field.encode_name, hints[field.name], value)
         lines += _comment(kind.__doc__ or "")
         lines += body if section else ["# " + line if line else "" for line in body]
+    return lines
+
+
+def _of_rules(rules: list[RuleSettings]) -> list[str]:
+    """Return the lines of a section for every rule, or a commented example if there is none."""
+    hints = get_type_hints(RuleSettings, include_extras=True)
+    lines: list[str] = []
+    for rule in rules or [RULE]:
+        body = [f"[[{RULES}]]"]
+        for name, hint in hints.items():
+            body += _setting(name, hint, getattr(rule, name))
+        lines += _comment(RuleSettings.__doc__ or "")
+        lines += body if rules else ["# " + line if line else "" for line in body]
     return lines
 
 

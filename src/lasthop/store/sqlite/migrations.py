@@ -9,6 +9,7 @@ step here.
 from __future__ import annotations
 
 import sqlite3
+from base64 import b64encode
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -18,6 +19,13 @@ from lasthop.store.tables import groups, pushes, ranked, streams, surrogates
 
 APPLICATION_ID = 0x6C686F70
 """The number in the file's header by which `file` and lasthop recognise a store: "lhop"."""
+
+
+UPGRADED = b64encode(
+    b'{"name":"upgraded","who":["device:*"],'
+    b'"allow":["publish","send","subscribe","join","consume","claim"]}'
+).decode()
+"""The rule for what every device could do before there were rules."""
 
 
 class Migration(NamedTuple):
@@ -103,6 +111,16 @@ MIGRATIONS: tuple[Migration, ...] = (
         (
             "ALTER TABLE page ADD COLUMN crc INTEGER",
             "ALTER TABLE event_page ADD COLUMN crc INTEGER",
+        ),
+    ),
+    # Devices could do everything before there were rules. What a used store allowed is now a rule,
+    # which can be seen and removed: [0, its name, its JSON in base64]. A new store has none.
+    Migration(
+        10,
+        (
+            f"""INSERT INTO memory (device, name, row)
+                SELECT 0, 'rule:*/upgraded', '[0,"rule:*/upgraded","{UPGRADED}"]'
+                FROM meta WHERE boot > 0""",
         ),
     ),
 )

@@ -7,6 +7,7 @@ from lasthop.access.rest.operations.devices import DEVICES
 from lasthop.access.rest.operations.groups import GROUPS
 from lasthop.access.rest.operations.messages import EXPLAIN, MESSAGES
 from lasthop.access.rest.operations.operation import Ask, Operation
+from lasthop.access.rest.operations.rights import RIGHTS
 from lasthop.access.rest.operations.services import SERVICES
 from lasthop.access.rest.operations.streams import STREAMS
 from lasthop.access.rest.operations.topics import TOPICS
@@ -21,5 +22,6 @@ OPERATIONS: tuple[Operation, ...] = (
     *TOPICS,
     *GROUPS,
     *ADMINISTRATION,
+    *RIGHTS,
 )
 """The operations that every gateway has, whatever features it runs with."""

@@ -96,9 +96,11 @@ DEVICES: tuple[Operation, ...] = (
         summary="Give a device a new token, which is shown once and not stored",
         scope=Scope.DEVICES,
         handler=devices.rotate,
+        body=administration.TokenRotation,
+        optional=True,
         answers={200: answers.DeviceInfo},
-        refusals=(404,),
-        command=Command("device token", "phone", says="{token}"),
+        refusals=(404, 415),
+        command=Command("device token", "phone\nphone --overlap 3600", says="{token}"),
     ),
     Operation(
         method="GET",

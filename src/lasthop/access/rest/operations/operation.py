@@ -33,11 +33,13 @@ PATH_PARAMETERS = {
     "members/{device}": "The name of the device.",
     "messages/{id}": "The id of the message.",
     "queues/{name}": "The name of the queue.",
+    "rules/{name}": "The name of the rule.",
     "services/{name}": "The name of the service, or NAME@VERSION for one of its versions.",
     "streams/{id}": "The id of the stream.",
     "subscriptions/{topic}": "The topic: words separated by dots.",
     "surrogates/{app}": "The app that the surrogate acts for.",
     "topics/{topic}": "The topic: words separated by dots.",
+    "users/{name}": "The name of the user.",
     "{name}/{operation}": "The name of the operation.",
 }
 """The description of each path parameter, by the segment before it and its name."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from lasthop.access.quota import CallerQuota, Rate
 from lasthop.clock import SECOND
+from lasthop.core.quota import CallerQuota, Rate
 
 rates = st.builds(Rate, st.integers(1, 1000), st.integers(1, 1000))
 requests = st.lists(st.tuples(st.integers(0, 5 * SECOND), st.integers(0, 300)), max_size=60)

@@ -1,0 +1,1 @@
+"""Rights: who may do what, as rules over topics and targets."""
