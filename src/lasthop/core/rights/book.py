@@ -53,7 +53,7 @@ class RuleBook:
         self.refresh()
 
     def refresh(self) -> None:
-        """Compile the rights of all callers anew, because rules or credentials have changed."""
+        """Compile the rights of all callers again, because rules or credentials have changed."""
         needed = self._added or self._configured or self._least or self._credentials.narrow
         self._deliveries.rights = self.rights() if needed else None
 

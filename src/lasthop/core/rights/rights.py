@@ -17,10 +17,15 @@ from lasthop.errors import Forbidden
 from lasthop.message import Target, TargetKind
 
 MAX_CALLERS = 10_000
-"""Callers whose rights are kept compiled; beyond this all are compiled anew. Some 2 kB each."""
+"""Callers whose rights are kept compiled; beyond this all are compiled again. Some 2 kB each."""
 
 MAX_ANSWERS = 256
 """Answers that are remembered for one caller: most send to few targets."""
+
+OWN_DEVICE = AccessRule(
+    name="own-device", who=("device:*",), allow=(Verb.SEND,), on=("device:{device}",)
+)
+"""The rule that every gateway has: a device may send to itself, since nobody else gets that."""
 
 
 class NoRight(Forbidden):
@@ -91,9 +96,6 @@ class CallerRights:
                 )
         if verb in self._without:
             return RightsAnswer(True, "", f"{verb} needs no rule, and none denies it")
-        if verb is Verb.SEND and (self.who.kind, self.who.name) == (kind, name):
-            # Nobody else hears of it.
-            return RightsAnswer(True, "", "a device may send to itself")
         return RightsAnswer(False, "", f"no rule allows {verb} on {kind}:{name}")
 
 
@@ -136,7 +138,7 @@ class Rights:
     ) -> None:
         """`least`: a device may do nothing without a rule. `user_of` returns the user of a device
         by app and name; `narrow` returns whether a credential has nothing without a rule."""
-        self._rules = rules
+        self._rules = [OWN_DEVICE, *rules] if least else rules
         self._devices = frozenset[Verb]() if least else frozenset(OF_DEVICES)
         self._user_of = user_of
         self._narrow = narrow
