@@ -61,8 +61,7 @@ nightly: .venv/.dev
 	@cd packages/xml && PYTHONPATH=../../build/accelerated WEFT_DOCUMENTS=$${WEFT_DOCUMENTS:-10000} ../../.venv/bin/pytest --timeout 3600 tests/weft
 	@cd packages/xml && XPATH_ROUNDS=$${XPATH_ROUNDS:-3000} ../../.venv/bin/pytest --timeout 1200 tests/xpath/test_oracle.py
 	@cd packages/xml && RELAXNG_SEEDS=$${RELAXNG_SEEDS:-40} ../../.venv/bin/pytest tests/relaxng/test_jing.py
-	@PIPELINE_NIGHTLY=1 PIPELINE_KILLS=3 .venv/bin/pytest tests/pipeline
-	@DEMO_SECONDS=$${DEMO_SECONDS:-300} .venv/bin/pytest -s tests/runtime/demo/test_demo.py
+	@NIGHTLY=1 PIPELINE_KILLS=3 .venv/bin/pytest -s -m nightly
 	@WBXML_DOCUMENTS=$${WBXML_DOCUMENTS:-2000} .venv/bin/pytest tests/wire/wbxml/test_libwbxml.py
 
 fuzz: .venv/.dev

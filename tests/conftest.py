@@ -1,6 +1,7 @@
 """Fixtures for the whole suite: asynchronous tests run on asyncio, with uvloop where it exists."""
 
 import gc
+import os
 from importlib.util import find_spec
 
 import pytest
@@ -20,8 +21,10 @@ USE_UVLOOP = find_spec("uvloop") is not None
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what `make quick` leaves out."""
+    """Mark what `make quick` leaves out, and skip what only `make nightly` runs."""
     for item in items:
+        if item.get_closest_marker("nightly") and "NIGHTLY" not in os.environ:
+            item.add_marker(pytest.mark.skip(reason="takes minutes: make nightly"))
         if left_out(item):
             item.add_marker(pytest.mark.full)
 

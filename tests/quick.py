@@ -28,7 +28,7 @@ SLOW: Final = frozenset(
 )
 """Tests that take about a second or more, with all their parameters; or whole files."""
 
-MARKS: Final = ("peer", "slow")
+MARKS: Final = ("nightly", "peer", "slow")
 """What a test says of itself."""
 
 

@@ -45,6 +45,7 @@ def report() -> Report:
     return measure(messages(1, 6), files=100, rounds=1)
 
 
+@pytest.mark.nightly
 def test_formats_are_as_large_as_elsewhere(report: Report) -> None:
     rows = {row.format: row for row in report.formats}
     assert rows["lxml"].share == pytest.approx(100, abs=0.1)
@@ -56,6 +57,7 @@ def test_formats_are_as_large_as_elsewhere(report: Report) -> None:
     assert all(each is not None and each > 0.5 for each in memories)
 
 
+@pytest.mark.nightly
 def test_footprints_grow_with_what_is_loaded(report: Report) -> None:
     rows = {row.format: row for row in report.footprint}
     assert rows["XAS (XML)"].code < rows["Xebu"].code < rows["XebuS"].code
@@ -64,6 +66,7 @@ def test_footprints_grow_with_what_is_loaded(report: Report) -> None:
     assert rows["Xebu"].library == 0
 
 
+@pytest.mark.nightly
 def test_tables_are_printed(report: Report, capsys: pytest.CaptureFixture[str]) -> None:
     show(report, as_json=True)
     said = msgspec.json.decode(capsys.readouterr().out)

@@ -57,7 +57,7 @@ def test_mistakes_are_said_in_one_line_and_without_starting_spark(tmp_path: Path
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.skipif("PIPELINE_NIGHTLY" not in os.environ, reason="make nightly: five times Java")
+@pytest.mark.nightly
 def test_from_a_log_to_a_policy_a_page_and_an_answer(fleet_log: Path, tmp_path: Path) -> None:
     where = ("--log", str(fleet_log), "--data", str(tmp_path), "--master", "local[2]")
     quick = quickly()

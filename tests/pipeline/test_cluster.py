@@ -50,6 +50,7 @@ def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return script
 
 
+@pytest.mark.nightly
 def test_two_workers_make_the_tables_that_one_process_makes(
     fleet: Pipeline, fleet_log: Path, shipped: Path, bare_python: Path, tmp_path: Path
 ) -> None:

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(900),
-    pytest.mark.skipif("PIPELINE_NIGHTLY" not in os.environ, reason="make nightly: a server"),
+    pytest.mark.nightly,
 ]
 
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"

@@ -84,7 +84,7 @@ def in_bronze(lake: Path) -> list[tuple[int, ...]]:
             raise
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(600)
 def test_killed_at_any_moment_it_has_every_event_once(
     spark: SparkSession, fleet: Pipeline, fleet_log: Path, tmp_path: Path

@@ -37,7 +37,7 @@ SCHEDULES = int(os.environ.get("LASTHOP_BUDGET_SCHEDULES", "20"))
 MOST = 400
 """How many schedules a planted bug may survive."""
 
-NEAR = {"repeat_for_nothing": 124, "forget_the_books": 183, "send_without_limits": 21}
+NEAR = {"repeat_for_nothing": 124, "forget_the_ledger": 183, "send_without_limits": 21}
 """Where to begin, for what only one schedule in a hundred shows."""
 
 Patch = pytest.MonkeyPatch

@@ -436,10 +436,10 @@ def never_look_again(patch: pytest.MonkeyPatch) -> None:
         no_limits,
         forget_the_ledger,
         repeat_for_nothing,
-        take_back_too_early,
+        pytest.param(take_back_too_early, marks=pytest.mark.nightly),
         forget_the_lost,
-        lose_their_places,
-        never_look_again,
+        pytest.param(lose_their_places, marks=pytest.mark.nightly),
+        pytest.param(never_look_again, marks=pytest.mark.nightly),
     ],
 )
 def test_a_planted_bug_is_caught(

@@ -94,10 +94,10 @@ def test_a_gateway_that_cannot_start_is_said_in_one_line(tmp_path: Path) -> None
     assert (demo.alive, demo.left) == ([], [])
 
 
-@pytest.mark.skipif("DEMO_SECONDS" not in os.environ, reason="takes minutes: make nightly")
+@pytest.mark.nightly
 @pytest.mark.timeout(1800)
 def test_learned_policies_waste_less(tmp_path: Path) -> None:
-    seconds = int(os.environ["DEMO_SECONDS"])
+    seconds = int(os.environ.get("DEMO_SECONDS", "300"))
     demo = Demo(tmp_path, "--seconds", str(seconds), "--json")
     code, output = demo.wait(seconds + 120)
     assert code == 0, demo.errors.read_text()
@@ -117,7 +117,7 @@ def test_learned_policies_waste_less(tmp_path: Path) -> None:
     assert (demo.alive, demo.left) == ([], [])
 
 
-@pytest.mark.skipif("DEMO_SECONDS" not in os.environ, reason="takes minutes: make nightly")
+@pytest.mark.nightly
 @pytest.mark.timeout(1800)
 def test_after_two_minutes_there_is_a_report_and_the_rest_follows(tmp_path: Path) -> None:
     demo = Demo(tmp_path, "--json")
@@ -139,7 +139,7 @@ def test_after_two_minutes_there_is_a_report_and_the_rest_follows(tmp_path: Path
     assert (demo.alive, demo.left) == ([], [])
 
 
-@pytest.mark.skipif("DEMO_SECONDS" not in os.environ, reason="takes minutes: make nightly")
+@pytest.mark.nightly
 @pytest.mark.timeout(600)
 def test_stopped_while_spark_runs_nothing_goes_on(tmp_path: Path) -> None:
     demo = Demo(tmp_path, "--devices", "3")
