@@ -13,7 +13,7 @@ help:
 	@echo 'make test-xml  the same for the XML package in packages/xml, which stands alone'
 	@echo 'make nightly the long checks: 100,000 fault schedules (SCHEDULES=n), 5,000 of pushes'
 	@echo '             (KILLS=n, SEED=n to repeat a series of kills), an hour of chaos (CHAOS_SECONDS=n,'
-	@echo '             CHAOS_SEED=n) and ten minutes without TLS, 8,000 documents for libwbxml,'
+	@echo '             CHAOS_SEED=n), ten minutes without TLS and ten with clocks that move, 8,000 documents for libwbxml,'
 	@echo '             3,000 rounds of XPath subscriptions against lxml (XPATH_ROUNDS=n),'
 	@echo '             10,000 documents through each level of Weft, a tenth through max (WEFT_DOCUMENTS=n),'
 	@echo '             6,000 random schemas for jing (RELAXNG_SEEDS=n), 300 schedules of limits'
@@ -55,6 +55,7 @@ nightly: .venv/.dev
 	@KILLS=$${KILLS:-50} .venv/bin/pytest -s tests/runtime/test_kills.py $(ARGS)
 	@CHAOS_SECONDS=$${CHAOS_SECONDS:-3600} .venv/bin/pytest -s tests/runtime/chaos/test_chaos.py -k promise
 	@CHAOS_SECONDS=$${PLAIN_CHAOS_SECONDS:-600} CHAOS_OPTIONS=--plain .venv/bin/pytest -s tests/runtime/chaos/test_chaos.py -k promise
+	@CHAOS_SECONDS=$${CLOCK_CHAOS_SECONDS:-600} CHAOS_OPTIONS="--faketime $$(ls /usr/lib/*/faketime/libfaketimeMT.so.1)" .venv/bin/pytest -s tests/runtime/chaos/test_chaos.py -k promise
 	@LASTHOP_STREAM_BYTES=$${STREAM_BYTES:-104857600} .venv/bin/pytest --timeout 1800 tests/runtime/test_streams.py
 	@scripts/accelerate --into build/accelerated
 	@PYTHONPATH=build/accelerated .venv/bin/pytest -n 2 tests/simulation/last_hop tests/decision tests/wire/pap tests/wire/wbxml
