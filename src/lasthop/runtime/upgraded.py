@@ -34,6 +34,16 @@ class UpgradedProtocol(WebSocketsSansIOProtocol):
         if self.leave is not None:
             self.leave()
 
+    def handle_parser_exception(self) -> None:
+        """End the connection of a peer that has sent what is no WebSocket frame."""
+        if self.conn.close_sent is None:
+            # It came before the handshake was answered: there is nobody to say it to, and uvicorn
+            # would raise an AssertionError.
+            self.queue.put_nowait({"type": "websocket.disconnect", "code": 1002})
+            self.transport.close()
+            return
+        super().handle_parser_exception()
+
     async def run_asgi(self) -> None:
         """Run the ASGI conversation, and abort the connection if the peer does not read the end of
         it."""
