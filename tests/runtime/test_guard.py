@@ -11,7 +11,7 @@ import pytest
 from lasthop.runtime.guard import LAST_BYTES, MAX_WAITING, PIECE, ROOM
 from lasthop.runtime.heads import MAX_FIELDS, MAX_HEAD, MAX_TARGET
 from lasthop.runtime.upgraded import UpgradedProtocol
-from tests.runtime.wires import ANSWER, KEEP_ALIVE, Connection, post
+from tests.runtime.wires import ANSWER, KEEP_ALIVE, PEER, Connection, post
 
 START = b"GET /other HTTP/1.1\r\nHost: x\r\n"
 UPGRADE = b"GET /hop HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
@@ -92,8 +92,24 @@ async def test_frames_before_the_handshake_is_answered_end_the_connection(
     upgraded = connection.wire.get_protocol()
     assert isinstance(upgraded, UpgradedProtocol)
     upgraded.data_received(b"no frame at all")
-    assert connection.wire.closed
+    reason = "this is not a WebSocket handshake, or too much came with it"
+    assert await refused(connection, "400") == reason
     upgraded.connection_lost(None)
+
+
+@pytest.mark.parametrize("proxies", [(), (PEER,)])
+async def test_a_handshake_with_a_body_is_refused(proxies: tuple[str, ...]) -> None:
+    connection = Connection(proxies=proxies)
+    connection.send(UPGRADE + b"Content-Length: 5\r\n\r\nhello")
+    assert await refused(connection, "400") == "a WebSocket handshake has no body"
+
+
+@pytest.mark.parametrize("proxies", [(), (PEER,)])
+async def test_a_handshake_that_is_none_is_refused(proxies: tuple[str, ...]) -> None:
+    connection = Connection(proxies=proxies)
+    connection.send(UPGRADE + b"Cookie: %b\r\n\r\n" % bytes(9000).replace(b"\0", b"x"))
+    reason = "this is not a WebSocket handshake, or too much came with it"
+    assert await refused(connection, "400") == reason
 
 
 # How much.

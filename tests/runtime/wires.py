@@ -147,6 +147,12 @@ class Connection:
         self.taken.append((request, respond))
 
     async def app(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.accept"})
+            while (await receive())["type"] != "websocket.disconnect":
+                pass
+            return
         body, more = b"", True
         while more:
             message = await receive()

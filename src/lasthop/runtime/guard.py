@@ -267,6 +267,8 @@ class GuardedProtocol(CertifiedProtocol):
                     field="Transfer-Encoding",
                 )
             self._unparsed = int(headers.get(b"content-length", 0))
+            if self._unparsed and self._should_upgrade():
+                raise InvalidRequest("a WebSocket handshake has no body", field="Content-Length")
         self._since = self._heard_at
         self._body = 0
         return headers
@@ -335,6 +337,8 @@ class GuardedProtocol(CertifiedProtocol):
         super().handle_websocket_upgrade()
         upgraded = cast(UpgradedProtocol, self.transport.get_protocol())
         upgraded.linger = self._guard.patience.unread
+        if not upgraded.handshake_initiated:
+            upgraded.refuse_handshake()
         if self._proxy is not None:
             upgraded.believe(self.client, secure=self.scheme == "https")
         if self._place is not None:
