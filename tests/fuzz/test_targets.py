@@ -1,5 +1,5 @@
 """Every target understands its seeds, and withstands what becomes of them when bytes change; and
-what fuzzers have found worth keeping in `corpus/`."""
+what fuzzers have found worth keeping in the corpus beside this file."""
 
 from pathlib import Path
 from random import Random
