@@ -12,6 +12,7 @@ import pytest
 
 from lasthop.access.rest import Door, RestSettings, make_app
 from lasthop.clock import HOUR, SECOND
+from lasthop.wire.hop.frames import Hello
 from tests.access.knocking import knock, refusal
 from tests.access.live import LiveInMemory
 
@@ -100,6 +101,43 @@ async def test_a_device_keeps_its_connection_while_its_token_is_changed(
     assert not device.accepts(old, live.time + 60 * SECOND)
     await local.post("/v1/devices/phone/token")
     assert not device.accepts(new, live.time)
+
+
+async def test_the_token_of_a_device_ends_when_it_was_said_to(
+    local: httpx.AsyncClient, live: LiveInMemory
+) -> None:
+    made = await local.post("/v1/devices", json={"name": "phone", "token_expires_in": 60})
+    assert made.status_code == 201, made.text
+    device = live.gateway.registry.named("default", "phone")
+    old = made.json()["token"]
+    assert device.accepts(old, live.time)
+    assert not device.accepts(old, live.time + 60 * SECOND)
+    shown = (await local.get("/v1/devices/phone")).json()
+    assert shown["token_expires_at"] == made.json()["token_expires_at"]
+    assert "token_used_at" not in shown
+
+    # An overlap does not lengthen what ends before.
+    asked = {"overlap": 3600, "expires_in": 7200}
+    new = (await local.post("/v1/devices/phone/token", json=asked)).json()
+    assert new["token_expires_at"] > shown["token_expires_at"]
+    assert not device.accepts(old, live.time + 60 * SECOND)
+    assert device.accepts(new["token"], live.time + 7199 * SECOND)
+    assert not device.accepts(new["token"], live.time + 7200 * SECOND)
+
+    lasting = (await local.post("/v1/devices/phone/token")).json()
+    assert "token_expires_at" not in lasting
+    assert device.accepts(lasting["token"], live.time + 86_400 * SECOND)
+
+
+async def test_a_device_names_the_last_use_of_its_present_token(
+    local: httpx.AsyncClient, live: LiveInMemory
+) -> None:
+    token = (await local.post("/v1/devices", json={"name": "phone"})).json()["token"]
+    hello = Hello(app="default", device="phone", token=token)
+    live.gateway.frames_received(1, [hello], live.time)
+    assert (await local.get("/v1/devices/phone")).json()["token_used_at"]
+    await local.post("/v1/devices/phone/token")
+    assert "token_used_at" not in (await local.get("/v1/devices/phone")).json()
 
 
 class TestTheFirstCredential:

@@ -30,6 +30,8 @@ from lasthop.wire.wsp.headers import decode_headers, encode_headers
 from lasthop.wire.wsp.pdus import Push, decode_pdu, decode_unit, encode_pdu
 from lasthop.wire.wsp.sir import decode_sir
 from lasthop.wire.wtp.pdus import decode_datagram, encode_datagram
+from tests.fuzz.channel import channel, channel_seeds
+from tests.fuzz.http_framing import http, http_seeds
 
 ROOT: Final = Path(__file__).parents[2]
 
@@ -257,6 +259,8 @@ TARGETS: Final[Mapping[str, Target]] = {
     "beep": Target(beep, _CODEC, _beep_seeds),
     "requests": Target(requests, (HopError,), _requests_seeds),
     "hop": Target(hop, (HopError,), _hop_seeds),
+    "channel": Target(channel, (), channel_seeds),
+    "http": Target(http, (), http_seeds),
     "pap": Target(pap, (InvalidRequest, Malformed, TooLarge), _pap_seeds),
 }
 

@@ -10,7 +10,8 @@ import pytest
 
 from lasthop.runtime.guard import LAST_BYTES, MAX_WAITING, PIECE, ROOM
 from lasthop.runtime.heads import MAX_FIELDS, MAX_HEAD, MAX_TARGET
-from tests.runtime.wires import ANSWER, KEEP_ALIVE, Connection, post
+from lasthop.runtime.upgraded import UpgradedProtocol
+from tests.runtime.wires import ANSWER, KEEP_ALIVE, PEER, Connection, post
 
 START = b"GET /other HTTP/1.1\r\nHost: x\r\n"
 UPGRADE = b"GET /hop HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
@@ -45,6 +46,70 @@ def without_end(connection: Connection, start: bytes, more: bytes) -> int:
         if connection.wire.is_over():
             return len(start) + (number + 1) * len(at_once)
     raise AssertionError("it went on and on")
+
+
+# Another protocol.
+
+H2C = ("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABk")
+"""What Java's HTTP client sends with its first request, body or not."""
+
+
+@pytest.mark.parametrize("pieces", [0, 1, 7, 100])
+async def test_a_request_that_offers_another_protocol_is_read_as_if_it_did_not(
+    connection: Connection, pieces: int
+) -> None:
+    body = b"GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
+    connection.send(post(body, *H2C) + post(b"", *H2C) + post(b"next"), pieces)
+    heard = await connection.heard()
+    assert b"POST /door %d " % len(body) in heard
+    assert b"POST /door 0 " in heard
+    assert b"POST /door 4 " in heard
+    assert b"smuggled" not in heard
+    assert connection.guard.refused == {}
+
+
+async def test_half_a_body_beside_another_protocol_is_waited_for(connection: Connection) -> None:
+    connection.send(post(b"hello", *H2C)[:-2])
+    assert await connection.heard() == b""
+    connection.send(b"lo")
+    assert b"POST /door 5 " in await connection.heard()
+
+
+@pytest.mark.parametrize("pieces", [0, 9])
+async def test_chunks_beside_another_protocol_are_refused(
+    connection: Connection, pieces: int
+) -> None:
+    connection.send(CHUNKED[:-2] + "\r\n".join([*H2C, "", "5"]).encode() + b"\r\nhello", pieces)
+    reason = "a request that asks for another protocol needs a Content-Length for its body"
+    assert await refused(connection, "400") == reason
+
+
+async def test_frames_before_the_handshake_is_answered_end_the_connection(
+    connection: Connection,
+) -> None:
+    key = b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    connection.send(UPGRADE + key)
+    upgraded = connection.wire.get_protocol()
+    assert isinstance(upgraded, UpgradedProtocol)
+    upgraded.data_received(b"no frame at all")
+    reason = "this is not a WebSocket handshake, or too much came with it"
+    assert await refused(connection, "400") == reason
+    upgraded.connection_lost(None)
+
+
+@pytest.mark.parametrize("proxies", [(), (PEER,)])
+async def test_a_handshake_with_a_body_is_refused(proxies: tuple[str, ...]) -> None:
+    connection = Connection(proxies=proxies)
+    connection.send(UPGRADE + b"Content-Length: 5\r\n\r\nhello")
+    assert await refused(connection, "400") == "a WebSocket handshake has no body"
+
+
+@pytest.mark.parametrize("proxies", [(), (PEER,)])
+async def test_a_handshake_that_is_none_is_refused(proxies: tuple[str, ...]) -> None:
+    connection = Connection(proxies=proxies)
+    connection.send(UPGRADE + b"Cookie: %b\r\n\r\n" % bytes(9000).replace(b"\0", b"x"))
+    reason = "this is not a WebSocket handshake, or too much came with it"
+    assert await refused(connection, "400") == reason
 
 
 # How much.

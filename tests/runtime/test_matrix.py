@@ -6,7 +6,7 @@ from __future__ import annotations
 import http.client
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, get_args
 
@@ -14,7 +14,7 @@ import pytest
 
 from lasthop.access.rest.operations import EXPLAIN, OPERATIONS
 from lasthop.core.rights.rule import Verb
-from lasthop.runtime.dashboard.pages import PUBLIC
+from lasthop.runtime.dashboard.pages import FOLDERS, PATHS, PUBLIC, ROOT
 from lasthop.wire.pap.documents import (
     CancelMessage,
     CcqMessage,
@@ -79,7 +79,25 @@ def test_every_operation_has_a_row() -> None:
     assert {f"pap {name}" for name in requests} == {n for n in MATRIX if n.startswith("pap ")}
     paths = {*PUBLIC, "/health", "/ready", "/metrics", "/dashboard", "/openapi.json", "/docs"}
     assert {f"page {path}" for path in paths} <= set(MATRIX)
+    assert below_dashboard(MATRIX) == {*PATHS, *FOLDERS}
     print(f"{sum(map(len, MATRIX.values()))} cells in {len(MATRIX)} rows")
+
+
+def below_dashboard(rows: Iterable[str]) -> set[str]:
+    """The paths below the dashboard that rows are about; for those in a folder the folder."""
+    found = set()
+    for row in rows:
+        path = row.split()[-1]
+        if row.startswith("page ") and (path == ROOT or path.startswith(f"{ROOT}/")):
+            below = path.removeprefix(ROOT).removeprefix("/")
+            found.add(next((each for each in FOLDERS if below.startswith(each)), below))
+    return found
+
+
+def test_a_path_below_the_dashboard_needs_a_row() -> None:
+    assert "data/links" in below_dashboard(MATRIX)
+    without = [row for row in MATRIX if row != "page /dashboard/data/links"]
+    assert {*PATHS, *FOLDERS} - below_dashboard(without) == {"data/links"}
 
 
 def request_of(row: str) -> tuple[str, str, str, bytes | None]:
@@ -89,7 +107,8 @@ def request_of(row: str) -> tuple[str, str, str, bytes | None]:
     if name == "line":
         return "POST", f"/{about}", "text/plain", b"x"
     if name == "page":
-        return "GET", about, "", None
+        method, _, path = about.rpartition(" ")
+        return method or "GET", path, "", b"" if method else None
     if name == "pap":
         message = PAP[about]
         content = CONTENT if isinstance(message, PushMessage) else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from uvicorn.config import Config
@@ -13,7 +13,10 @@ from lasthop.access.direct import Request, Response
 from lasthop.runtime.admission import Admission
 from lasthop.runtime.direct import DirectProtocol
 from lasthop.runtime.guard import Guard
+from lasthop.runtime.proxies import TrustedProxies
+from lasthop.runtime.upgraded import UpgradedProtocol
 
+PEER = "192.0.2.1"
 KEEP_ALIVE = 75
 ANSWER = Response(202, b"text/plain", b"taken")
 
@@ -22,7 +25,8 @@ class Wire(asyncio.Transport):
     """The other end of a connection."""
 
     def __init__(self) -> None:
-        super().__init__({"peername": ("192.0.2.1", 4321), "sockname": ("192.0.2.2", 80)})
+        super().__init__({"peername": (PEER, 4321), "sockname": ("192.0.2.2", 80)})
+        self._protocol: asyncio.BaseProtocol = asyncio.Protocol()
         self.written: list[bytes] = []
         self.closed = False
         self.aborted = False
@@ -57,6 +61,12 @@ class Wire(asyncio.Transport):
 
     def get_write_buffer_size(self) -> int:
         return self.unread
+
+    def get_protocol(self) -> asyncio.BaseProtocol:
+        return self._protocol
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        self._protocol = protocol
 
     def pause_reading(self) -> None: ...
 
@@ -102,17 +112,19 @@ class Alarm:
 class Connection:
     """A connection to a server with a door at /door, and an application everywhere."""
 
-    def __init__(self, *, most: int = 1) -> None:
+    def __init__(self, *, most: int = 1, proxies: Sequence[str] = ()) -> None:
         self.guard = Guard(
             Admission(most=lambda: most),
             administers=lambda headers, peer, certificate: headers.get(b"authorization") == b"me",
+            proxies=TrustedProxies(proxies),
         )
         self.taken: list[tuple[Request, Callable[[Response], None]]] = []
         self.wire = Wire()
         self.time = Time()
         config = Config(
-            self._app,
+            self.app,
             interface="asgi3",
+            ws=UpgradedProtocol,
             lifespan="off",
             log_config=None,
             timeout_keep_alive=KEEP_ALIVE,
@@ -125,12 +137,22 @@ class Connection:
             server_state=self.state,
             app_state={},
             _loop=self.time,
-            direct={b"/door": lambda *request: self.taken.append(request)},
+            direct={b"/door": self.take},
             guard=self.guard,
         )
+        self.wire.set_protocol(self.protocol)
         self.protocol.connection_made(self.wire)
 
-    async def _app(self, scope: Any, receive: Any, send: Any) -> None:
+    def take(self, request: Request, respond: Callable[[Response], None]) -> None:
+        self.taken.append((request, respond))
+
+    async def app(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.accept"})
+            while (await receive())["type"] != "websocket.disconnect":
+                pass
+            return
         body, more = b"", True
         while more:
             message = await receive()

@@ -16,8 +16,8 @@ from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from lasthop.clock import HOUR
 from lasthop.core.apps.credentials import Scope, ended
+from lasthop.core.registry import NOTED_EVERY
 from lasthop.errors import Forbidden, InvalidRequest, Unauthorized
 from lasthop.store.commit import CredentialRow
 from lasthop.transport.locality import from_foreign_page, from_this_machine, joined, peer_of
@@ -38,9 +38,6 @@ before it is hashed."""
 CACHED = 4096
 """The number of credentials that a door remembers, so that it need not ask the gateway for them. It
 remembers the gateway's own records, so a revoked credential is noticed at once."""
-
-NOTED_EVERY = HOUR
-"""How exactly the last use of a credential is known: noting it is a change of the store."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,8 +40,8 @@ class Limits:
     """The largest number of open deliveries of one device: a device that never comes back must not
     fill the store."""
     publishers_percent: int = 10
-    """Percent of a mailbox that devices may not fill with what they send: otherwise one device
-    could keep publishers from reaching another."""
+    """Percent of a mailbox or a queue that devices may not fill with what they send: otherwise one
+    device could keep publishers from reaching others."""
     kept: int = field(init=False)
     """Open deliveries of one device for which messages of devices have no room."""
     resident: int = 256 << 20
@@ -106,3 +106,8 @@ class Limits:
         """Return how many more messages of a source a mailbox takes in which so many wait."""
         room = self.open_per_device - waiting
         return room - self.kept if source.startswith(OF_DEVICES) else room
+
+    def queue_room(self, source: str) -> int:
+        """Return how many messages may wait in a queue when it takes one more of this source."""
+        kept = self.queue_length * self.publishers_percent // 100
+        return self.queue_length - kept if source.startswith(OF_DEVICES) else self.queue_length

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from lasthop.clock import Micros
+from lasthop.clock import HOUR, Micros
 from lasthop.decision.preferences import Preferences
 from lasthop.decision.routes import Route
 from lasthop.decision.volume.rules import ContextRule
@@ -21,6 +21,9 @@ from lasthop.wire.hop.services import Service
 
 DEVICE, USER = TargetKind.DEVICE, TargetKind.USER
 
+NOTED_EVERY = HOUR
+"""How exactly the last use of a token is known: noting it is a change of the store."""
+
 
 class DeviceRecord(msgspec.Struct, omit_defaults=True):
     """What is stored about a device besides its number, app and name."""
@@ -31,6 +34,10 @@ class DeviceRecord(msgspec.Struct, omit_defaults=True):
     former_hash: bytes = b""
     """The hash of the token before this one, which is accepted until `former_until`."""
     former_until: int = 0
+    token_expires: int = 0
+    """The time at which the device's token ends; 0 for a token that does not end by itself."""
+    token_used: int = 0
+    """When the device last connected with its token, to `NOTED_EVERY`; 0 if it never did."""
     user: str = ""
     zone: str = "UTC"
     subscriptions: list[str] = []
@@ -79,11 +86,17 @@ class Device:
         return DeviceRow(self.number, self.app, self.name, _encode_record(self.record))
 
     def accepts(self, token: str, now: Micros) -> bool:
-        """Return whether `token` is this device's secret, or was until a time that has not
-        come."""
-        record, found = self.record, hash_token(token)
-        former = now < record.former_until and hmac.compare_digest(found, record.former_hash)
-        return hmac.compare_digest(found, record.token_hash) or former
+        """Return whether `token` is this device's secret and has not expired, or was its secret
+        until a time that has not come."""
+        record = self.record
+        if self.is_token(token):
+            return not record.token_expires or now < record.token_expires
+        former = hmac.compare_digest(hash_token(token), record.former_hash)
+        return former and now < record.former_until
+
+    def is_token(self, token: str) -> bool:
+        """Return whether `token` is this device's present secret, expired or not."""
+        return hmac.compare_digest(hash_token(token), self.record.token_hash)
 
 
 def hash_token(token: str) -> bytes:

@@ -141,6 +141,9 @@ class GuardedProtocol(CertifiedProtocol):
         self._unread: tuple[float, int] | None = None
         """The time at which an answer was last seen unread, and how much the client had read by
         then."""
+        self._unparsed = 0
+        """The number of bytes of a body that the parser does not read, because the request offers
+        another protocol."""
         self._last_word = b""
         """The refusal that is sent after the answer in progress."""
         self._ended = False
@@ -191,11 +194,18 @@ class GuardedProtocol(CertifiedProtocol):
             if self._room < -LAST_BYTES and not self.transport.is_closing():
                 self.transport.close()
             return
+        if self._unparsed:
+            piece = self._take_unparsed(piece)
         try:
             self.parser.feed_data(piece)
-        except httptools.HttpParserUpgrade:
+        except httptools.HttpParserUpgrade as upgrade:
             if self._should_upgrade():
                 self.handle_websocket_upgrade()
+            else:
+                # The offer is not taken (RFC 9110, section 7.8): what follows is HTTP as before.
+                at = upgrade.args[0]
+                self._room -= at
+                self._parse(piece[at:])
             return
         except httptools.HttpParserError as error:
             cause = error.__context__
@@ -208,6 +218,16 @@ class GuardedProtocol(CertifiedProtocol):
             self._refuse(too_large(self.url))
         elif len(self.headers) > MAX_FIELDS:
             self._refuse(too_many())
+
+    def _take_unparsed(self, piece: bytes | memoryview) -> bytes | memoryview:
+        """Take from a piece what belongs to the body that the parser does not read, and return the
+        rest."""
+        body = bytes(piece[: self._unparsed])
+        self._unparsed -= len(body)
+        self.on_body(body)
+        if not self._unparsed:
+            self.on_message_complete()
+        return piece[len(body) :]
 
     def on_message_begin(self) -> None:
         """Begin a request; the ASGI scope is made only if ASGI is needed."""
@@ -238,6 +258,17 @@ class GuardedProtocol(CertifiedProtocol):
             self._host = host or b""
         if self.crowded:
             self._check_guest()
+        if self.parser.should_upgrade():
+            # The parser takes what follows the head for the other protocol, and a body for the next
+            # request.
+            if b"transfer-encoding" in headers:
+                raise InvalidRequest(
+                    "a request that asks for another protocol needs a Content-Length for its body",
+                    field="Transfer-Encoding",
+                )
+            self._unparsed = int(headers.get(b"content-length", 0))
+            if self._unparsed and self._should_upgrade():
+                raise InvalidRequest("a WebSocket handshake has no body", field="Content-Length")
         self._since = self._heard_at
         self._body = 0
         return headers
@@ -293,6 +324,8 @@ class GuardedProtocol(CertifiedProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
+        if self._unparsed:
+            return
         self._phase = IDLE
         super().on_message_complete()
 
@@ -304,6 +337,8 @@ class GuardedProtocol(CertifiedProtocol):
         super().handle_websocket_upgrade()
         upgraded = cast(UpgradedProtocol, self.transport.get_protocol())
         upgraded.linger = self._guard.patience.unread
+        if not upgraded.handshake_initiated:
+            upgraded.refuse_handshake()
         if self._proxy is not None:
             upgraded.believe(self.client, secure=self.scheme == "https")
         if self._place is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from lasthop.clock import DAY, SECOND
+from lasthop.clock import DAY, HOUR, SECOND, Micros
 from lasthop.core.gateway import Gateway, Submission
 from lasthop.core.lifecycle import State
 from lasthop.core.limits import Limits
@@ -19,7 +19,20 @@ from lasthop.wire.hop.frames import (
     Hello,
     MessageFrame,
 )
-from tests.core.rig import APP, AT_LEAST_ONCE_DELIVERY, BEST_EFFORT, Rig, publication, to
+from tests.core.rig import (
+    APP,
+    AT_LEAST_ONCE_DELIVERY,
+    BEST_EFFORT,
+    START,
+    Rig,
+    publication,
+    to,
+)
+
+
+def _register(rig: Rig, token_expires: Micros = 0) -> None:
+    record = DeviceRecord(token_hash=hash_token("secret"), token_expires=token_expires)
+    rig.gateway.admin.register(APP, "safe", record, rig.now)
 
 
 class TestNothingLeavesTooEarly:
@@ -115,6 +128,44 @@ class TestAHandshake:
         rig.connect("safe")
         assert [d.code for d in rig.disconnected] == [CloseCode.UNAUTHORIZED] * 2
         assert rig.welcome(rig.connect("safe", token="secret")).epoch == 1
+
+    def test_a_token_that_has_expired_is_refused_and_named_so(self, rig: Rig) -> None:
+        _register(rig, token_expires=rig.now + SECOND)
+        assert rig.welcome(rig.connect("safe", token="secret")).epoch == 1
+        rig.now += SECOND
+        rig.run()
+        assert rig.disconnected.pop().reason == "the device's token has expired"
+        rig.connect("safe", token="secret")
+        rig.connect("safe", token="guess")
+        assert [d.code for d in rig.disconnected] == [CloseCode.UNAUTHORIZED] * 2
+        expired, wrong = (d.reason for d in rig.disconnected)
+        assert expired == "the device's token has expired: give it a new one (device='safe')"
+        assert wrong == "wrong token (device='safe')"
+
+    def test_a_device_that_gets_a_new_token_in_time_stays_connected(self, rig: Rig) -> None:
+        _register(rig, token_expires=rig.now + SECOND)
+        rig.connect("safe", token="secret")
+        later = rig.now + DAY
+        changes = {"token_hash": hash_token("next"), "token_expires": later, "former_until": later}
+        rig.gateway.admin.amend(APP, "safe", rig.now, **changes)
+        rig.now += SECOND
+        rig.run()
+        assert rig.disconnected == []
+        rig.now = later
+        rig.run()
+        assert [d.code for d in rig.disconnected] == [CloseCode.UNAUTHORIZED]
+
+    def test_the_last_use_of_a_token_is_known_to_the_hour_also_after_a_restart(
+        self, rig: Rig
+    ) -> None:
+        used = []
+        _register(rig)
+        for wait in (0, SECOND, HOUR):
+            rig.now += wait
+            rig.connect("safe", token="secret")
+            rig.crash()
+            used.append(rig.gateway.registry.named(APP, "safe").record.token_used)
+        assert used == [START, START, rig.now]
 
     def test_more_delivered_than_received_is_refused(self, rig: Rig) -> None:
         rig.connect("phone", received=1, delivered=2)

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from lasthop.clock import SECOND
+from lasthop.core.groups.queue import SharedQueue
 from lasthop.core.groups.records import GroupRecord
 from lasthop.core.lifecycle import State
 from lasthop.core.limits import Limits
 from lasthop.errors import Conflict, NotFound, QuotaExceeded
 from lasthop.store.groups import GroupMessageRow
 from tests.core.groups.crew import JOBS, Crew
-from tests.core.rig import APP, to
+from tests.core.rig import APP, SHOP, publication, to
 
 
 def jobs(rig: Crew, *names: str, **terms: Any) -> list[int]:
     rig.gateway.groups.make(APP, JOBS, GroupRecord(**terms), rig.now)
     return rig.gather(*names, into=JOBS)
+
+
+def queue_of(rig: Crew) -> SharedQueue:
+    return rig.gateway.groups.queue(APP, JOBS.name)
 
 
 def job(rig: Crew, body: bytes = b"job", **fields: Any) -> int:
@@ -185,6 +191,44 @@ def test_a_replace_key_of_another_publisher_is_another_key(rig: Crew) -> None:
     job(rig, b"third", replace_key="k")
     (one,) = rig.gather("one", into=JOBS)
     assert rig.bodies(one) == [b"other", b"third"]
+
+
+def test_devices_cannot_fill_a_queue_until_publishers_are_refused() -> None:
+    rig = Crew(Limits(queue_length=10, publishers_percent=20))
+    jobs(rig)
+    phone = rig.connect()
+    for seq in range(12):
+        rig.hear(phone, publication(seq, target="queue:jobs"))
+    assert queue_of(rig).length == 8
+    rig.ack(phone, 4)
+    assert [json.loads(frame.body)["code"] for frame in rig.messages(phone)] == [
+        "quota_exceeded"
+    ] * 4
+    for _ in range(2):
+        job(rig)
+    with pytest.raises(QuotaExceeded, match=r"the queue is full .*limit=10"):
+        job(rig)
+
+
+def test_a_batch_is_taken_into_a_queue_as_a_whole_or_not_at_all() -> None:
+    rig = Crew(Limits(queue_length=3))
+    jobs(rig)
+    job(rig)
+    with pytest.raises(QuotaExceeded, match=r"item=2"):
+        rig.publish(*[to("queue:jobs")] * 3)
+    assert queue_of(rig).length == 1
+    rig.publish(*[to("queue:jobs")] * 2)
+    assert queue_of(rig).length == 3
+
+
+def test_a_message_of_a_full_queue_can_still_be_replaced() -> None:
+    rig = Crew(Limits(queue_length=1))
+    jobs(rig)
+    key = job(rig, b"old")
+    _, new = rig.gateway.replace(APP, key, SHOP, to("queue:jobs", b"new"), rig.now)
+    assert new is not None
+    (one,) = rig.gather("one", into=JOBS)
+    assert rig.bodies(one) == [b"new"]
 
 
 def test_a_queue_has_a_limit_and_is_removed_when_it_is_empty() -> None:

@@ -42,6 +42,16 @@ def test_links_have_faults_of_their_own_and_the_gateway_has_no_link() -> None:
     assert targets[False] == {*PARTIES, GATEWAY}
 
 
+def test_a_kind_that_is_only_for_some_meets_nobody_else() -> None:
+    only = {FaultKind.CORRUPT: ["phone"], FaultKind.CLOCK: ["phone", GATEWAY]}
+    met: dict[FaultKind, set[str]] = {kind: set() for kind in ALL}
+    for fault in draw(1, 600, PARTIES, ALL, only=only):
+        met[fault.kind].add(fault.target)
+    assert met[FaultKind.CORRUPT] == {"phone"}
+    assert met[FaultKind.CLOCK] == {"phone", GATEWAY}
+    assert met[FaultKind.CUT] == set(PARTIES)
+
+
 def test_a_kind_that_cannot_be_done_is_not_drawn() -> None:
     possible = [kind for kind in FaultKind if kind is not FaultKind.DISK_FULL]
     assert {fault.kind for fault in draw(1, 60, PARTIES, possible)} == set(possible)

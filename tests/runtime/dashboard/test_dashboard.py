@@ -6,6 +6,7 @@ About `runtime/dashboard/static/`.
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -30,7 +31,7 @@ from lasthop.policy import FORMAT, Lineage, Policies
 from lasthop.policy.store import PolicyStore
 from tests.runtime.dashboard.conftest import Guarded
 from tests.runtime.dashboard.fleet import SURROGATE, Fleet, fleet, with_surrogate
-from tests.runtime.processes import GatewayProcess, eventually
+from tests.runtime.processes import DeviceProcess, GatewayProcess, eventually
 
 pytestmark = pytest.mark.peer
 
@@ -143,6 +144,24 @@ async def test_a_device_shows_its_channels_and_what_is_left_of_its_budgets(
     await look(page, busy, "device/dave-laptop")
     await expect(page.locator("h1")).to_contain_text("away")
     await expect(page.get_by_text("While you were away").first).to_be_visible()
+
+
+async def test_a_device_shows_when_its_token_was_used_and_when_it_ends(
+    page: Page, busy: Fleet, tmp_path: Path
+) -> None:
+    new = json.dumps({"name": "safe", "token_expires_in": 864_000}).encode()
+    up = busy.gateway
+    _, made = await asyncio.to_thread(up.request, "POST", "/v1/devices", new)
+    token = f"--token={json.loads(made)['token']}"
+    try:
+        with DeviceProcess(up.tcp, "safe", tmp_path / "errors", token) as device:
+            await asyncio.to_thread(up.push, {"device": "safe", "body": "x"})
+            await asyncio.to_thread(device.line)
+        await look(page, busy, "device/safe")
+        await expect(page.locator("main")).to_contain_text("Token last used ")
+        await expect(page.locator("main")).to_contain_text("Token expires ")
+    finally:
+        await asyncio.to_thread(up.request, "DELETE", "/v1/devices/safe")
 
 
 async def test_a_message_tells_its_story_as_a_picture(page: Page, busy: Fleet) -> None:

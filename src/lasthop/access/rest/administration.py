@@ -13,6 +13,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from lasthop.access.callers import APP_NAME
+from lasthop.clock import SECOND, Micros
 from lasthop.core.apps.credentials import Scope
 from lasthop.core.names import check_topic
 from lasthop.core.registry import DeviceRecord, hash_token
@@ -29,6 +30,7 @@ MOST_SECONDS = 10 * 365 * 86_400
 """The longest time for which a token may be valid: ten years are as good as for ever."""
 
 _Name = Annotated[str, Meta(pattern=NAME)]
+_Seconds = Annotated[int, Meta(ge=1, le=MOST_SECONDS)]
 _User = Annotated[
     str,
     Meta(pattern=r"^[^\x00-\x20\x7f/]{0,128}$", description="The user that the device belongs to"),
@@ -64,6 +66,10 @@ class NewDevice(msgspec.Struct, forbid_unknown_fields=True):
     subscriptions: _Topics = []
     routes: _Routes = []
     addresses: _Addresses = []
+    token_expires_in: Annotated[
+        _Seconds | None,
+        Meta(description="Seconds after which the token ends; without it, it does not end"),
+    ] = None
 
     def record(self, token: str, now: int) -> DeviceRecord:
         """Return the device's record for the registry, with a hash of its token."""
@@ -77,6 +83,7 @@ class NewDevice(msgspec.Struct, forbid_unknown_fields=True):
             registered_at=now,
             routes=checked_routes(self.routes),
             addresses=checked_addresses(self.addresses),
+            token_expires=time_after(self.token_expires_in, now),
         )
 
 
@@ -126,7 +133,7 @@ class NewCredential(msgspec.Struct, forbid_unknown_fields=True):
         ),
     ] = None
     expires_in: Annotated[
-        Annotated[int, Meta(ge=1, le=MOST_SECONDS)] | None,
+        _Seconds | None,
         Meta(description="Seconds after which it ends; without it, it does not end by itself"),
     ] = None
 
@@ -155,6 +162,10 @@ class TokenRotation(msgspec.Struct, forbid_unknown_fields=True):
             description="Seconds for which the earlier token is accepted beside the new one",
         ),
     ] = 0
+    expires_in: Annotated[
+        _Seconds | None,
+        Meta(description="Seconds after which the new token ends; without it, it does not end"),
+    ] = None
 
 
 class AddressTarget(msgspec.Struct, forbid_unknown_fields=True):
@@ -167,6 +178,12 @@ class AddressTarget(msgspec.Struct, forbid_unknown_fields=True):
             description="Who the address stands for: device:NAME, user:NAME, topic:NAME or app:",
         ),
     ]
+
+
+def time_after(seconds: int | None, now: Micros) -> Micros:
+    """Return the time after so many seconds at which a token ends; 0 for a token that does not end
+    by itself."""
+    return 0 if seconds is None else now + seconds * SECOND
 
 
 @lru_cache(1024)

@@ -11,6 +11,7 @@ import msgspec
 from starlette.responses import Response
 
 from lasthop.access.rest.times import datetime_of
+from lasthop.clock import Micros
 from lasthop.core.lifecycle import ODIN_VIEW, State
 from lasthop.core.pushes.report import REPORTS
 from lasthop.core.registry import Device
@@ -131,6 +132,10 @@ class DeviceInfo(msgspec.Struct, omit_defaults=True):
     token: str | None = None
     """The device's token. Only shown when it has just been made: the gateway stores a hash of
     it."""
+    token_expires_at: datetime | None = None
+    """When the device's token ends by itself."""
+    token_used_at: datetime | None = None
+    """When the device last connected with its present token, to the hour."""
 
 
 class DeviceList(msgspec.Struct, omit_defaults=True):
@@ -264,6 +269,8 @@ def device_of(device: Device, session: Session, token: str | None = None) -> Dev
         channels=[line.link for line in session.lines] if len(session.lines) > 1 else [],
         lost_at=datetime_of(session.lost_at) if session.lost_at and not here else None,
         token=token,
+        token_expires_at=_maybe(record.token_expires),
+        token_used_at=_maybe(record.token_used),
     )
 
 
@@ -275,6 +282,11 @@ def credential_of(row: CredentialRow) -> CredentialInfo:
         scopes=row.scopes.split(),
         created_at=datetime_of(row.created_at),
         revoked=row.revoked,
-        expires_at=datetime_of(row.expires_at) if row.expires_at else None,
-        used_at=datetime_of(row.used_at) if row.used_at else None,
+        expires_at=_maybe(row.expires_at),
+        used_at=_maybe(row.used_at),
     )
+
+
+def _maybe(time: Micros) -> datetime | None:
+    """Return a stored time as it is shown; None for 0, which stands for no time."""
+    return datetime_of(time) if time else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from lasthop.access.rest.administration import CredentialRotation, NewCredential
+from lasthop.access.rest.administration import CredentialRotation, NewCredential, time_after
 from lasthop.access.rest.answers import (
     CredentialInfo,
     CredentialList,
@@ -34,7 +34,7 @@ async def admit(exchange: RestExchange) -> Response:
     def act(gateway: Gateway, now: Micros) -> CredentialInfo:
         if first:
             gateway.credentials.take_first(exchange.caller.app)
-        until = 0 if new.expires_in is None else now + new.expires_in * SECOND
+        until = time_after(new.expires_in, now)
         info = CredentialInfo(
             app,
             new.name,

@@ -6,7 +6,12 @@ from itertools import islice
 
 from starlette.responses import Response
 
-from lasthop.access.rest.administration import DeviceChange, NewDevice, TokenRotation
+from lasthop.access.rest.administration import (
+    DeviceChange,
+    NewDevice,
+    TokenRotation,
+    time_after,
+)
 from lasthop.access.rest.answers import (
     DeviceInfo,
     DeviceList,
@@ -93,14 +98,17 @@ async def rotate(exchange: RestExchange) -> Response:
     token = exchange.context.make_token()
 
     def act(gateway: Gateway, now: Micros) -> DeviceInfo:
-        former = gateway.registry.named(app, name).record.token_hash
+        former = gateway.registry.named(app, name).record
+        until = now + asked.overlap * SECOND if former.token_hash else 0
         device = gateway.admin.amend(
             app,
             name,
             now,
             token_hash=hash_token(token),
-            former_hash=former,
-            former_until=now + asked.overlap * SECOND if former else 0,
+            former_hash=former.token_hash,
+            former_until=min(until, former.token_expires or until),
+            token_expires=time_after(asked.expires_in, now),
+            token_used=0,
         )
         return _info(gateway, device, token)
 

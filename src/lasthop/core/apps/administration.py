@@ -57,6 +57,7 @@ class Administration:
         deliveries.touch(session)  # It may have got a route over the air.
         for amended in self._moments.amended:
             amended(session, changes, now)
+        self._contacts.expiries.watch(session)
         if "token_hash" in changes and record.former_until <= now:
             self._contacts.disconnect(session, CloseCode.UNAUTHORIZED, "the token was changed", now)
         return device

@@ -11,12 +11,13 @@ from lasthop.clock import SECOND, Micros
 from lasthop.core.contacts.channel_state import AWAY, ChannelState
 from lasthop.core.contacts.probing import Probes
 from lasthop.core.contacts.retransmission import Retransmission
+from lasthop.core.contacts.token_expiry import TokenExpiries
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery
 from lasthop.core.dispatch import Dispatcher
 from lasthop.core.effects import CloseChannel, Send
 from lasthop.core.lifecycle import DELIVERED, SENDING, Step
-from lasthop.core.registry import Device, DeviceRecord
+from lasthop.core.registry import NOTED_EVERY, Device, DeviceRecord
 from lasthop.core.session import Session
 from lasthop.errors import LasthopError, NotFound, OutOfOrder, Unauthorized
 from lasthop.events import Kind
@@ -54,6 +55,8 @@ than it has radios."""
 
 JOINED = "joined the channels that were open"
 
+EXPIRED = "the device's token has expired"
+
 
 class Contacts:
     """The devices that are in contact, with their channels."""
@@ -69,6 +72,7 @@ class Contacts:
         self._dispatcher = dispatcher
         self._terms = terms
         self.probes = Probes(deliveries)
+        self.expiries = TokenExpiries(deliveries, self._token_expired)
         self._by_channel: dict[int, Session] = {}
         self._lossy: set[int] = set()
 
@@ -161,6 +165,7 @@ class Contacts:
         )
         self._by_channel[channel] = session
         session.add(line)
+        self.expiries.watch(session)
         self._lines_changed(session, now)
         self._deliveries.commits.record(
             Kind.CONTACT_STARTED,
@@ -245,13 +250,27 @@ class Contacts:
                 raise NotFound("unknown device", app=hello.app, device=hello.device)
             return self.register(hello.app, hello.device, DeviceRecord(registered_at=now), now)
         if device.record.token_hash:
-            if hello.token is None or not device.accepts(hello.token, now):
-                raise Unauthorized("wrong token", device=hello.device)
+            self._check_token(device, hello.token, now)
         elif not (self._terms.open_house and local):
             raise Unauthorized(
                 "this device has no token, so it can connect only from the gateway's machine"
             )
         return device
+
+    def _check_token(self, device: Device, token: str | None, now: Micros) -> None:
+        """Raise `Unauthorized` unless a device may connect with this token; otherwise note that the
+        token was used."""
+        present = token is not None and device.is_token(token)
+        if token is None or not device.accepts(token, now):
+            reason = f"{EXPIRED}: give it a new one" if present else "wrong token"
+            raise Unauthorized(reason, device=device.name)
+        # Only of the present token: it says whether a device has taken up its new one.
+        if present and now - device.record.token_used >= NOTED_EVERY:
+            device.record.token_used = now
+            self._deliveries.commits.open.devices[device.number] = device.row()
+
+    def _token_expired(self, session: Session, now: Micros) -> None:
+        self.disconnect(session, CloseCode.UNAUTHORIZED, EXPIRED, now)
 
     def register(self, app: str, name: str, record: DeviceRecord, now: Micros) -> Device:
         """Add a device to the registry and record the event."""

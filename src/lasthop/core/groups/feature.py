@@ -3,7 +3,7 @@ decisions that devices are told."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -175,6 +175,21 @@ class GroupFeature(CoreFeature, Gate):
 
     # Acceptance.
 
+    def admit(self, app: str, source: str, submissions: Sequence[Submission]) -> None:
+        """Raise an error for messages for which a queue has no room. A batch is counted as a
+        whole."""
+        more: dict[str, int] = {}
+        for index, submission in enumerate(submissions):
+            target = submission.target
+            if target.kind is QUEUE:
+                more[target.name] = more.get(target.name, 0) + 1
+                try:
+                    self.queue(app, target.name).check_room(source, more[target.name])
+                except QuotaExceeded as error:
+                    if len(submissions) > 1:
+                        error.fields["item"] = index
+                    raise
+
     def reach(self, app: str, submission: Submission, now: Micros) -> Mapping[int, Device]:
         """Return the members that a message for a group is for, or no devices for a message to a
         queue. Raise an error if the message asks for what cannot be promised."""
@@ -182,7 +197,6 @@ class GroupFeature(CoreFeature, Gate):
         if target.kind is QUEUE:
             self.records.known(app, target)
             self._check_firm(submission)
-            self.queue(app, target.name).check_room()
             submission.queue = target.name
             return {}
         devices = self.deliveries.registry.reach(app, target)

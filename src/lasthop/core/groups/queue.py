@@ -52,10 +52,10 @@ class SharedQueue:
         self._hands: dict[Session, dict[int, QueueEntry]] = {}
         """The entries that each consumer has, by message key."""
 
-    def check_room(self) -> None:
-        """Raise an error if the queue is full."""
-        most = self.deliveries.limits.queue_length
-        if self.length >= most:
+    def check_room(self, source: str, more: int) -> None:
+        """Raise an error if the queue is too full to take so many more messages of a source."""
+        most = self.deliveries.limits.queue_room(source)
+        if self.length + more > most:
             raise QuotaExceeded("the queue is full", retry_after=60, limit=most)
 
     def accept(self, item: Item, now: Micros) -> QueueEntry:

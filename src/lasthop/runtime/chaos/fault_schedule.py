@@ -6,10 +6,11 @@ have a timing of their own.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
+from types import MappingProxyType
 
 
 class FaultKind(StrEnum):
@@ -23,11 +24,17 @@ class FaultKind(StrEnum):
     HALF_CLOSE = "half_close"
     BLACK_HOLE = "black_hole"
     DISK_FULL = "disk_full"
+    CLOCK = "clock"
 
     @property
     def to_links(self) -> bool:
         """Whether a link meets with it; other kinds are for processes or the disk."""
-        return self not in (FaultKind.KILL, FaultKind.FREEZE, FaultKind.DISK_FULL)
+        return self not in (
+            FaultKind.KILL,
+            FaultKind.FREEZE,
+            FaultKind.DISK_FULL,
+            FaultKind.CLOCK,
+        )
 
 
 LENGTHS: dict[FaultKind, tuple[float, float]] = {
@@ -42,6 +49,8 @@ LENGTHS: dict[FaultKind, tuple[float, float]] = {
     FaultKind.BLACK_HOLE: (0.3, 3.0),
     # The gateway tries again every second when the disk is full.
     FaultKind.DISK_FULL: (0.5, 3.0),
+    # A process notices within two seconds that its clock was moved.
+    FaultKind.CLOCK: (2.0, 4.0),
 }
 """The shortest and the longest duration of each kind, in seconds."""
 
@@ -70,14 +79,20 @@ class PlannedFault:
     seconds: float
     """The duration of the fault, in seconds."""
     coin: bool
-    """A choice within the kind: the direction of a half-close, whether a black hole ends in a
-    reset."""
+    """A choice within the kind: the direction of a half-close or of a clock, whether a black hole
+    ends in a reset."""
 
 
 def draw(
-    seed: int, seconds: float, parties: Sequence[str], kinds: Collection[FaultKind]
+    seed: int,
+    seconds: float,
+    parties: Sequence[str],
+    kinds: Collection[FaultKind],
+    *,
+    only: Mapping[FaultKind, Sequence[str]] = MappingProxyType({}),
 ) -> Iterator[PlannedFault]:
-    """Yield the faults of so many seconds, in order. Every kind comes once in each round."""
+    """Yield the faults of so many seconds, in order. Every kind comes once in each round; some
+    kinds are for `only` some parties."""
     random = Random(seed)
     at = random.uniform(*PAUSES)
     while True:
@@ -87,7 +102,7 @@ def draw(
         for kind in round_:
             if at >= seconds:
                 return
-            target = random.choice(parties)
+            target = random.choice(only.get(kind, parties))
             to_gateway = random.random() < GATEWAY_SHARE and not kind.to_links
             if to_gateway or kind is FaultKind.DISK_FULL:
                 target = GATEWAY

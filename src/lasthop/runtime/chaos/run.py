@@ -32,6 +32,9 @@ ENDING = 20.0
 LATE = 0.4
 """Seconds by which a delayed link is late, each way."""
 
+MOVED = 3600
+"""Seconds by which a clock is moved, ahead or back: what a wrong time zone or summer time does."""
+
 DAMAGED = 3
 """The most pieces that a corrupting link damages."""
 
@@ -94,7 +97,9 @@ class Run:
         parties = [name for name in self._stage.parties if name != GATEWAY]
         began = time.monotonic()
         async with asyncio.TaskGroup() as group:
-            for fault in draw(self._plan.seed, self._plan.seconds - SETTLING, parties, kinds):
+            seconds = self._plan.seconds - SETTLING
+            only = self._stage.only
+            for fault in draw(self._plan.seed, seconds, parties, kinds, only=only):
                 await asyncio.sleep(max(0.0, fault.at - (time.monotonic() - began)))
                 group.create_task(self._do(fault))
         self._stage.calm()
@@ -124,9 +129,19 @@ class Run:
         if fault.kind is FaultKind.KILL:
             self._look_at_memory()
             return party.kill(fault.seconds)
+        if fault.kind is FaultKind.CLOCK:
+            return await self._move_clock(fault)
         met = party.freeze()
         await asyncio.sleep(fault.seconds)
         party.thaw()
+        return met
+
+    async def _move_clock(self, fault: PlannedFault) -> bool:
+        clock = self._stage.clocks[fault.target]
+        clock.move(MOVED if fault.coin else -MOVED)
+        met = self._stage.parties[fault.target].pid is not None
+        await asyncio.sleep(fault.seconds)
+        clock.move(0)
         return met
 
     async def _do_to_link(self, fault: PlannedFault, link: ChaosLink) -> bool:

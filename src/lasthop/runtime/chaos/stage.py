@@ -23,6 +23,7 @@ from lasthop.runtime.chaos import equipment
 from lasthop.runtime.chaos.account import whole_lines
 from lasthop.runtime.chaos.chaos_link import ChaosLink
 from lasthop.runtime.chaos.fault_schedule import GATEWAY, FaultKind
+from lasthop.runtime.chaos.movable_clock import MovableClock
 from lasthop.runtime.chaos.party import Party
 from lasthop.runtime.chaos.publisher import TOPIC, PublisherPlan
 from lasthop.runtime.chaos.registration import ChaosRegistration
@@ -41,8 +42,12 @@ LOOKING = 0.25
 """Seconds between two looks at files: they wake nobody when they change."""
 
 CLOCK = (
-    "moving the clock of one process needs privileges or a library that a user's gateway does not"
-    " have; lasthop sim moves clocks"
+    "clocks are moved with --faketime only, by a library that a user's gateway does not run with;"
+    " lasthop sim moves clocks"
+)
+
+UNCHECKED = (
+    "requests of publishers have no checksum without TLS; only the links of devices are corrupted"
 )
 
 DEVICES = {"phone-tcp": "tcp", "phone-ws": "ws", "phone-http": "http"}
@@ -69,6 +74,8 @@ class ChaosPlan:
     keep: bool = False
     """Whether the files of the run are wanted at its end."""
     tls: bool = True
+    faketime: Path | None = None
+    """The library by which clocks are moved, if they are to be moved."""
 
 
 class ChaosStage:
@@ -88,8 +95,14 @@ class ChaosStage:
         self.devices: list[str] = list(DEVICES)
         self.ended: list[str] = []
         """What was said of processes that ended by themselves."""
-        self.not_done: dict[str, str] = {"clock": CLOCK}
+        self.not_done: dict[str, str] = {}
         """Faults and parties that this machine does not allow, and why."""
+        self.only: dict[FaultKind, list[str]] = {FaultKind.CLOCK: [GATEWAY, *DEVICES]}
+        """Kinds of faults that not all parties can have, and who can. Publishers sleep, and with
+        libfaketime 0.9.10 Python's `time.sleep` fails with EINVAL."""
+        self.clocks: dict[str, MovableClock] = {}
+        if plan.faketime is None:
+            self.not_done[FaultKind.CLOCK] = CLOCK
 
     async def __aenter__(self) -> Self:
         try:
@@ -141,16 +154,17 @@ class ChaosStage:
         """Write the gateway's settings: with a certificate, if links are to be encrypted."""
         config = self._file("gateway.toml")
         config.write_text("")
-        if not self._plan.tls:
-            self.not_done[FaultKind.CORRUPT] = "links without TLS would not notice"
-            return config
-        try:
-            cert, key = await equipment.make_certificate(self._plan.scratch)
-        except Failure as failure:
-            self.not_done[FaultKind.CORRUPT] = str(failure)
-            return config
-        self._certificate = str(cert)
-        config.write_text(f'[tls]\ncert = "{cert}"\nkey = "{key}"\n')
+        if self._plan.tls:
+            try:
+                cert, key = await equipment.make_certificate(self._plan.scratch)
+            except Failure as failure:
+                self.not_done["tls"] = str(failure)
+            else:
+                self._certificate = str(cert)
+                config.write_text(f'[tls]\ncert = "{cert}"\nkey = "{key}"\n')
+                return config
+        self.only[FaultKind.CORRUPT] = self.devices
+        self.not_done["corrupt_publishers"] = UNCHECKED
         return config
 
     def _find_node(self) -> str | None:
@@ -190,9 +204,13 @@ class ChaosStage:
         self._start(name, sys.executable, "-m", "lasthop.runtime.chaos.publisher", str(path))
 
     def _start(self, name: str, *command: str, holder: int = 0) -> None:
-        environment = {}
+        environment: dict[str, str] = {}
         if self._certificate is not None:
             environment["NODE_EXTRA_CA_CERTS"] = self._certificate
+        if self._plan.faketime is not None and name in self.only[FaultKind.CLOCK]:
+            clock = MovableClock(self._plan.faketime, self._file(f"{name}.clock"))
+            self.clocks[name] = clock
+            environment.update(clock.environment)
         party = self.parties[name] = Party(
             name=name,
             command=command,
@@ -261,6 +279,8 @@ class ChaosStage:
             party.thaw()
         for link in self.links.values():
             link.calm()
+        for clock in self.clocks.values():
+            clock.move(0)
 
     async def finish_publishers(self) -> None:
         """Wait until every publisher knows what became of its last message."""

@@ -444,6 +444,57 @@ def odin(
 
 
 @commands.command(
+    help=described(
+        "Run a gateway for hours with devices that come and go, and watch its memory,"
+        " descriptors, threads, disk and the delay of its event loop: flat after a warm-up, or"
+        " growing, and by how much. Exits with 0 only if nothing grows and every message arrived"
+        " once and in order.",
+        "lasthop bench soak --hours 2",
+        "lasthop bench soak --hours 0.2 --rate 100 --devices 200 --json",
+    )
+)
+def soak(
+    hours: Annotated[float, typer.Option(min=0.001, help="How long messages are published.")],
+    rate: Annotated[float, typer.Option(min=1, help="Messages per second.")] = 500.0,
+    devices: Annotated[int, typer.Option(min=1, help="Number of devices.")] = 1000,
+    directory: WorkIn = None,
+    as_json: Json = False,
+) -> None:
+    status = _benchmark("soak.command").run(
+        hours=hours, rate=rate, devices=devices, directory=directory, as_json=as_json
+    )
+    raise typer.Exit(status)
+
+
+@commands.command(
+    help=described(
+        "Send a gateway headers without end, slow clients, bombs, mutated requests and mutated hop"
+        " frames, and watch its memory and /health from outside. Exits with 0 only if memory grew"
+        " by at most 64 MB and /health always answered within 100 ms.",
+        "lasthop bench hostile",
+        "lasthop bench hostile --frames 10000 --requests 1000 --json",
+    )
+)
+def hostile(
+    frames: Annotated[int, typer.Option(min=1, help="Number of mutated hop frames.")] = 10_000_000,
+    requests: Annotated[
+        int, typer.Option(min=1, help="Number of mutated HTTP requests.")
+    ] = 100_000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the mutations.")] = 1,
+    directory: WorkIn = None,
+    as_json: Json = False,
+) -> None:
+    status = _benchmark("soak.hostile").run(
+        frame_count=frames,
+        request_count=requests,
+        seed=seed,
+        directory=directory,
+        as_json=as_json,
+    )
+    raise typer.Exit(status)
+
+
+@commands.command(
     "xml-tables",
     help=described(
         "Measure time, memory and footprint of XML processing, as in the thesis's tables 7.5,"

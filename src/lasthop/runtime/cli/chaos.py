@@ -14,6 +14,7 @@ import msgspec
 import typer
 import uvloop
 
+from lasthop.runtime.chaos.movable_clock import check_library
 from lasthop.runtime.chaos.report import ChaosReport, lines
 from lasthop.runtime.chaos.run import perform
 from lasthop.runtime.chaos.stage import ChaosPlan
@@ -38,13 +39,15 @@ STOPPED = 130
         " with what devices got. Exits with 0 only if nothing was lost, duplicated, misordered,"
         " untrue or stuck.\n\n"
         "Faults are drawn from the seed, and their schedule repeats with it; the timing of"
-        " processes does not. Links are corrupted only with TLS, which notices. The gateway's disk"
-        " is a tmpfs in namespaces of its own: where the system allows nobody to make some, it is"
-        " not filled. Not done: moving the clock, which needs what a user's gateway does not have."
+        " processes does not. With --plain there is no TLS, and links of devices are corrupted all"
+        " the same: their checksums notice. The gateway's disk is a tmpfs in namespaces of its own:"
+        " where the system allows nobody to make some, it is not filled. Clocks are moved by an"
+        " hour with --faketime only, because a user's gateway does not run with such a library."
         " What was not done is in the report. Nothing is left behind.",
         "lasthop chaos --seconds 60",
         "lasthop chaos --seconds 600 --seed 7 --json",
         "lasthop chaos --seconds 60 --plain --keep evidence",
+        "lasthop chaos --faketime /usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
     )
 )
 def chaos(
@@ -53,8 +56,15 @@ def chaos(
     ] = 60,
     seed: Annotated[int, typer.Option(min=0, metavar="S", help="Of the schedule of faults.")] = 1,
     plain: Annotated[
-        bool, typer.Option("--plain", help="Without TLS, and with no corrupted links.")
+        bool, typer.Option("--plain", help="Without TLS; links of publishers are not corrupted.")
     ] = False,
+    faketime: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="LIBRARY",
+            help="Move clocks too, by libfaketimeMT.so.1, which all processes are started with.",
+        ),
+    ] = None,
     keep: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Keep all files of the run here. [removed at the end]"),
@@ -67,6 +77,8 @@ def chaos(
         keep.mkdir(parents=True, exist_ok=True)
         if any(keep.iterdir()):
             raise Failure(f"{keep} is not empty; a run wants a directory of its own", exit_code=2)
+    if faketime is not None:
+        check_library(faketime)
     with tempfile.TemporaryDirectory(prefix="lasthop-chaos-") as scratch:
         plan = ChaosPlan(
             seconds=seconds,
@@ -74,6 +86,7 @@ def chaos(
             scratch=(keep or Path(scratch)).resolve(),
             keep=keep is not None,
             tls=not plain,
+            faketime=faketime and faketime.resolve(),
         )
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             report = runner.run(_perform(plan))

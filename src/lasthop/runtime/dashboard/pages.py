@@ -70,6 +70,29 @@ class Query(msgspec.Struct, forbid_unknown_fields=True):
 PUBLIC = {"/": "home", "/device": "device", "/favicon.ico": ""}
 """The paths that anybody may see, and the names of the pages there."""
 
+PATHS = frozenset(
+    {
+        "",
+        "login",
+        "logout",
+        "live",
+        "data/about",
+        "data/recent",
+        "data/devices",
+        "data/device",
+        "data/topics",
+        "data/topic",
+        "data/links",
+        "data/policies",
+        "data/pipeline",
+    }
+)
+"""Every path below `ROOT` that is not in one of `FOLDERS`. Nothing is answered at another path, so
+that a new path is added here, where the test of who may see what finds it."""
+
+STATIC, REST = FOLDERS = ("static/", "v1/")
+"""The folders below `ROOT`: files that anybody may see, and the REST door."""
+
 
 class Pages:
     """An ASGI application for the pages, which ask the REST door for most of what they show."""
@@ -128,7 +151,7 @@ class Pages:
     async def _dashboard(self, connection: Connection, receive: Receive, send: Send) -> None:
         headers = joined(connection["headers"])
         try:
-            if connection["path"].startswith(f"{ROOT}/v1/"):
+            if connection["path"].startswith(f"{ROOT}/{REST}"):
                 await self._pass_on(connection, headers, receive, send)
                 return
             response = await self._answer(Request(connection, receive), headers)
@@ -139,11 +162,14 @@ class Pages:
 
     async def _answer(self, request: Request, headers: dict[bytes, bytes]) -> Response:
         path = request.url.path.removeprefix(ROOT).strip("/")
-        if path.startswith("static/"):
+        if path.startswith(STATIC):
             file = self._files.find(request.url.path)
             if file is None:
                 raise NotFound("there is no such file")
             return file.response(headers.get(b"if-none-match", b""))
+        if path not in PATHS:
+            await self._caller(request.scope, headers)  # Strangers need not know what there is.
+            raise NotFound("there is nothing at this path")
         if path == "login":
             return await self._login(request, headers)
         if request.method == "POST" and path == "logout":
@@ -157,9 +183,7 @@ class Pages:
         caller = await self._caller(request.scope, headers)
         if path == "live":
             return self._stream()
-        if path.startswith("data/"):
-            return await self._data(path.removeprefix("data/"), caller, request)
-        raise NotFound("there is nothing at this path")
+        return await self._data(path.removeprefix("data/"), caller, request)
 
     async def _front_page(self, request: Request, headers: dict[bytes, bytes]) -> Response:
         # A link on another site may lead here: the page itself contains nothing, and asks for its

@@ -98,8 +98,8 @@ class LimitSettings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     publishers_percent: Annotated[
         int,
         Meta(
-            description="Percent of these that only publishers may use, so that no device fills the"
-            " mailbox of another.",
+            description="Percent of these, and of every queue, that only publishers may use, so"
+            " that no device fills the mailbox of another.",
             ge=0,
             le=100,
         ),

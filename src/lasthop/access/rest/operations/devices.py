@@ -100,7 +100,9 @@ DEVICES: tuple[Operation, ...] = (
         optional=True,
         answers={200: answers.DeviceInfo},
         refusals=(404, 415),
-        command=Command("device token", "phone\nphone --overlap 3600", says="{token}"),
+        command=Command(
+            "device token", "phone\nphone --overlap 3600 --expires-in 2592000", says="{token}"
+        ),
     ),
     Operation(
         method="GET",

@@ -85,6 +85,8 @@ export async function render(root, [name = ""]) {
       moment(info.registered_at),
       `. Zone ${info.zone}. `,
       info.lost_at ? h("span", null, "Disconnected ", moment(info.lost_at), ". ") : "",
+      info.token_used_at ? h("span", null, "Token last used ", moment(info.token_used_at), ". ") : "",
+      info.token_expires_at ? h("span", null, "Token expires ", moment(info.token_expires_at), ". ") : "",
       to("send", [`device:${info.name}`], "Send a message to it"),
     ),
     numbers([
