@@ -25,7 +25,7 @@ from lasthop.pipeline.jobs import Pipeline
 from lasthop.pipeline.replay import ReplayRow
 from lasthop.pipeline.schema import ratio
 from lasthop.pipeline.silver import FLAG, NUMBER, TEXT, table
-from lasthop.pipeline.tuning import CANDIDATES, LIVE, SURE_READS, TUNED, Score, cost, tune
+from lasthop.pipeline.tuning import CANDIDATES, LIVE, SURE_READS, Score, cost, tune
 from lasthop.policy import (
     FORMAT,
     LONGEST_INTERVAL,
@@ -46,6 +46,7 @@ FEW_DAYS = 2
 minutes."""
 
 SCORES: StructType = table(
+    store=TEXT,
     app=TEXT,
     dev=TEXT,
     topic=TEXT,
@@ -109,7 +110,7 @@ def scores(events: DataFrame, span: DaySpan) -> DataFrame:
         return {name: [getattr(score, name) for score in found] for name in Score._fields}
 
     of_feeds = events.where(fn.col("date").between(span.first, span.last))
-    return by_device(of_feeds, work, SCORES, kinds=TUNED)
+    return by_device(of_feeds, work, SCORES)
 
 
 def shared_choices(scores: DataFrame, *keys: str) -> DataFrame:

@@ -665,13 +665,13 @@ class TopicEstimate:
                 device.rerank(effect)
 
 
-class Step(IntEnum):
+class MomentKind(IntEnum):
     """What a moment of the log means to an estimate."""
 
     LOOKED = 0
     """The user looks without contact, before the gateway is told by the event."""
     GIVEN = 1
-    """What the event says happens."""
+    """What the event says happens, at the time of the event."""
     ARRIVED = 2
     """A message may be considered that was accepted for later."""
     BOOT_ENDED = 3
@@ -684,7 +684,7 @@ class LoggedMoment(NamedTuple):
     at: Micros
     n: int
     row: ReplayRow
-    step: Step = Step.GIVEN
+    step: MomentKind = MomentKind.GIVEN
     transit: Micros = 0
     """How long an accepted message was under way to the device, once it had left."""
 
@@ -719,7 +719,7 @@ def moments(rows: Sequence[ReplayRow]) -> list[LoggedMoment]:
     for row in rows:
         if before is not None and row.boot != before.boot:
             # The gateway ended somewhere after the device's last event of the boot.
-            ended = LoggedMoment(before.t, before.n, before, Step.BOOT_ENDED)
+            ended = LoggedMoment(before.t, before.n, before, MomentKind.BOOT_ENDED)
             found.append((latest, before.n, ended))
         before, latest = row, max(latest, row.t)
         if row.kind not in given_kinds or row.reason == INSTRUCTION:
@@ -727,9 +727,9 @@ def moments(rows: Sequence[ReplayRow]) -> list[LoggedMoment]:
         if row.kind == Kind.READ and row.msg:
             continue
         if row.kind == Kind.READ and row.at:
-            found.append((row.at, row.n, LoggedMoment(row.at, row.n, row, Step.LOOKED)))
+            found.append((row.at, row.n, LoggedMoment(row.at, row.n, row, MomentKind.LOOKED)))
         late = row.kind == Kind.ACCEPTED and row.after > row.t
-        at, step = (row.after, Step.ARRIVED) if late else (row.t, Step.GIVEN)
+        at, step = (row.after, MomentKind.ARRIVED) if late else (row.t, MomentKind.GIVEN)
         moment = LoggedMoment(at, row.n, row, step, under_way.get(row.msg, 0))
         found.append((max(at, latest), row.n, moment))
     found.sort(key=lambda entry: (*entry[:2], entry[2].step))
@@ -806,10 +806,10 @@ class DeviceEstimate:
         feeds = self._feeds
         for feed in feeds.values() if not topic else (feeds[topic],) if topic in feeds else ():
             feed.wake(at)
-        if step is Step.BOOT_ENDED:
+        if step is MomentKind.BOOT_ENDED:
             self._links.clear()
             self._alone(at)
-        elif step is Step.LOOKED:
+        elif step is MomentKind.LOOKED:
             looked_at = feeds.get(topic) or self._ended.get(topic)
             if looked_at is not None:
                 looked_at.look(_wanted(row), at)

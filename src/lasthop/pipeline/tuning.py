@@ -17,7 +17,6 @@ from lasthop.decision.policies import Policy
 from lasthop.decision.policies.memory import memory_of
 from lasthop.events import Kind
 from lasthop.pipeline.replay import (
-    GIVEN,
     ON_LINE,
     LoggedMoment,
     LoggedTerms,
@@ -29,9 +28,6 @@ from lasthop.pipeline.replay import (
     moments,
 )
 from lasthop.policy import Forwarding
-
-TUNED = (*GIVEN, Kind.RELEASED)
-"""The kinds of events that `tune` looks at: what is given, and what the live policy forwarded."""
 
 LIVE = -1
 """The number that stands for the live policy in place of a candidate."""
