@@ -101,6 +101,30 @@ def _print(row: dict[str, Any]) -> None:
     print(f"  {'all four':26} {spark:7.2f} s, DuckDB {duck:7.2f} s")
 
 
+def run_judges(*, seeds: int, devices: int, days: int, switch: int, as_json: bool) -> int:
+    """Let fleets judge what is learned from their own logs, and print every figure with its
+    interval."""
+    from bench.pipeline.judges import judge  # noqa: PLC0415
+
+    found = judge(
+        seeds=seeds,
+        devices=devices,
+        days=days,
+        switch=switch,
+        processes=os.cpu_count() or 1,
+        progress=_note,
+    )
+    if as_json:
+        sys.stdout.write(msgspec.json.encode(found).decode() + "\n")
+        return 0
+    print(f"{seeds} fleets of {devices} devices, days {switch + 1} to {days}; 95 % intervals")
+    for way, figures in found["ways"].items():
+        print(way)
+        for name, (value, low, high) in figures.items():
+            print(f"  {name:22} {value:9.4f}   {low:.4f} to {high:.4f}")
+    return 0
+
+
 def run_loop(
     *,
     policies: Path,

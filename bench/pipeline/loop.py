@@ -15,7 +15,7 @@ heartbeats, so that heartbeats are compared under the same forwarding.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
 from multiprocessing import get_context
@@ -127,14 +127,24 @@ def close(
 ) -> Loop:
     """Run the fleet with the policies of a version's file from the day `switch` on."""
     loop = Loop(devices, days, switch, seed)
+    results = devices_of(
+        policies, devices=devices, days=days, switch=switch, seed=seed, processes=processes
+    )
+    _gather(loop, results, progress)
+    return loop
+
+
+def devices_of(
+    policies: Path, *, devices: int, days: int, switch: int, seed: int, processes: int = 1
+) -> Iterator[dict[str, FleetResult]]:
+    """Yield the results of every device, by the way of deciding."""
     work = [(seed, number, days, switch, policies) for number in range(devices)]
     if processes == 1:
-        _gather(loop, map(_live_through, work), progress)
-        return loop
+        yield from map(_live_through, work)
+        return
     context = get_context("forkserver" if sys.platform != "win32" else "spawn")
     with ProcessPoolExecutor(processes, mp_context=context) as pool:
-        _gather(loop, pool.map(_live_through, work, chunksize=10), progress)
-    return loop
+        yield from pool.map(_live_through, work, chunksize=10)
 
 
 def _gather(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,9 +23,25 @@ message of a plain topic that its user has read looks like the decision of a fee
 went back to a backup is told of messages that came after it."""
 
 
+READ_LATER = ("v1", "ranked")
+"""The recording whose findings count messages as read at a look whose answer came too late to be
+shown; today they count as read when the user saw them."""
+
+
+def untimed(histories: Any) -> Any:
+    """Which messages left and were read, without the times."""
+    return {
+        device: {topic: [sorted(key for key, _ in part) for part in parts] for topic, parts in of}
+        for device, of in ((device, topics.items()) for device, topics in histories.items())
+    }
+
+
 def test_a_log_tells_what_it_told_then(recording: Recording, tmp_path: Path) -> None:
     found = as_json(findings(unpack_log(recording.logs, tmp_path)))
     recorded = kept_json(recording.findings)
+    if (recording.version, recording.name) == READ_LATER:
+        for part in ("done", "estimated"):
+            found[part], recorded[part] = untimed(found[part]), untimed(recorded[part])
     again, then = found.pop("replayed"), recorded.pop("replayed")
     assert found == recorded
     assert again.keys() == then.keys()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""It ends before the second compiler would have paid."""
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m"
+"""It ends before the second compiler would have paid. One Java runs all tests, and Spark compiles
+classes for each of their queries: with one compiler the room for code would be a fifth of this."""
 
 QUICK = {
     "spark.sql.shuffle.partitions": "2",

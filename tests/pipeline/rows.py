@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 from lasthop.clock import DAY, Micros
 from lasthop.eventlog.segment import directory_of
 from lasthop.events import SCHEMA_VERSION, Event, Kind
-from lasthop.pipeline.schema import DATED_EVENT
+from lasthop.pipeline.schema import STORED_EVENT
 
 NOON: Micros = 20_700 * DAY + 12 * 3600 * 1_000_000
 """2026-09-04, a Friday."""
@@ -38,7 +38,7 @@ class History:
 
     def frame(self, spark: SparkSession) -> DataFrame:
         """As silver has them."""
-        return frame(spark, DATED_EVENT, [as_row(event) for event in self.events])
+        return frame(spark, STORED_EVENT, [as_row(event) for event in self.events])
 
     def write(self, log: Path) -> list[Path]:
         """As the gateway writes them: a segment a day."""
@@ -49,6 +49,7 @@ def as_row(event: Event) -> dict[str, Any]:
     """An event with all its fields and its date."""
     row = {name: getattr(event, name) for name in Event.__struct_fields__}
     row["keys"] = list(event.keys)
+    row["store"] = event.incarnation or event.gw
     row["date"] = day(event.t)
     return row
 

@@ -21,7 +21,9 @@ from lasthop.pipeline.bronze import (
     quarantined,
     read_events,
 )
+from lasthop.pipeline.jobs import Pipeline
 from lasthop.pipeline.lake import Lake, swap
+from lasthop.pipeline.session import LONGEST_LINE
 from lasthop.pipeline.upkeep import compact, retain
 from tests.pipeline.rows import NOON, History, write_segments
 
@@ -79,6 +81,36 @@ def test_what_is_no_event_is_put_aside_with_its_reason(spark: SparkSession, tmp_
     found = {row["problem"]: row["lines"] for row in quarantined(spark, lake).collect()}
     assert found == {"truncated": 1, "corrupt": 3, "foreign": 1, "misplaced": 1}
     assert in_duckdb(lake) == 3
+
+
+def test_a_wild_number_and_a_line_without_end_are_put_aside(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    history = a_log(log, 2)
+    segment = next(log.rglob("*.jsonl"))
+    good = msgspec.json.encode(history.events[0])
+    with segment.open("ab") as file:
+        file.write(good.replace(b'"n":0', b'"n":%d' % (2**62)) + b"\n")
+    ingested = Ingestion(spark, log, Lake(tmp_path / "lake")).run()
+    assert (ingested.events, ingested.quarantined) == (2, 1)
+    # A longer file has room for more numbers, so this comes in a second step.
+    (segment.parent / f"events-{2:020d}.jsonl").write_bytes(good[:-1] + b"x" * (2 << 20) + b"\n")
+    pipeline = Pipeline(spark, log, Lake(tmp_path / "lake"))
+    pipeline.prepare()
+    assert pipeline.outcome.missing_offsets == 0
+    files = {row["problem"]: row["file"] for row in quarantined(spark, pipeline.lake).collect()}
+    assert files.keys() == {"misplaced", "overlong"}
+    assert files["misplaced"].endswith(f"events-{0:020d}.jsonl")
+    assert files["overlong"].endswith(f"events-{2:020d}.jsonl")
+
+
+def test_a_file_that_no_gateway_writes_is_named(tmp_path: Path) -> None:
+    a_log(tmp_path, 1)
+    huge = tmp_path / "date=2026-09-04" / f"events-{9:020d}.jsonl"
+    with huge.open("wb") as file:
+        file.truncate(LONGEST_LINE + 1)
+    assert foreign_files(tmp_path) == [huge]
 
 
 def test_a_file_that_is_none_is_named(tmp_path: Path) -> None:

@@ -52,6 +52,8 @@ def test_mistakes_are_said_in_one_line_and_without_starting_spark(tmp_path: Path
     log.mkdir()
     said = lasthop("run", *where, "--conf", "colour=red", fails=True)
     assert "a setting is spark.NAME=VALUE" in said
+    said = lasthop("learn", *where, "--loss-budget", "news=2", fails=True)
+    assert "--loss-budget news=2: a budget is SHARE or APP=SHARE, from 0 to 1" in said
     assert "unknown policy" in lasthop("whatif", "--policy", "wild", *where, fails=True)
 
 

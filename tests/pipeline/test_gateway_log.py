@@ -14,7 +14,14 @@ from lasthop.clock import HOUR, MINUTE
 from lasthop.core.gateway import Identity
 from lasthop.decision.volume.policy_choice import OnePolicy, PolicyChoice
 from lasthop.events import Event
-from lasthop.pipeline.replay import COLUMNS, ReplayRow, check
+from lasthop.pipeline.replay import COLUMNS, ReplayRow, audit, check, histories
+from lasthop.simulation.disk import MemoryDisk
+from lasthop.simulation.faults import Rehearsal
+from lasthop.simulation.groups import add_groups
+from lasthop.simulation.interconnects import add_interconnects
+from lasthop.simulation.pulls import add_pulls
+from lasthop.simulation.ranked import add_ranked
+from lasthop.simulation.schedule import draw
 from lasthop.wire.hop.feeds import OfflineReading, Report
 from tests.core.ranked.phone import Phone
 from tests.core.rig import APP, Rig
@@ -86,3 +93,34 @@ def test_a_gateway_s_decisions_are_taken_again(policy: str) -> None:
         assert agreement.same == agreement.decisions
         decisions += agreement.decisions
     assert decisions > 100
+
+
+RANKED_SCHEDULES = range(1, 20, 2)
+"""Fault schedules with ranked topics; every other one has none."""
+
+
+def rehearsed(seed: int) -> dict[str, list[ReplayRow]]:
+    """The rows of the devices with ranked topics after a schedule of crashes and bad links."""
+    schedule = draw(seed, messages=30)
+    for add in (add_ranked, add_groups, add_interconnects, add_pulls):
+        add(schedule)
+    # A log has neither a device's room for messages nor what came before a backup.
+    schedule.storage.clear()
+    schedule.copy_at = None
+    rehearsal = Rehearsal(schedule, MemoryDisk())
+    assert rehearsal.run().verdict.good
+    assert rehearsal._gateway.store is not None
+    pages = rehearsal._gateway.store.events(0, 1 << 40)
+    lines = (line for page in pages for line in page.lines.splitlines())
+    rows = histories(msgspec.json.decode(line, type=Event) for line in lines)
+    return {dev: rows[app, dev] for app, dev in rows if dev in schedule.ranked}
+
+
+def test_what_crashing_gateways_did_is_what_the_model_of_their_policies_does() -> None:
+    boots = devices = 0
+    for seed in RANKED_SCHEDULES:
+        for device, rows in rehearsed(seed).items():
+            assert audit(rows).difference == "", (seed, device)
+            boots, devices = boots + len({row.boot for row in rows}), devices + 1
+    assert devices >= 5
+    assert boots > 2 * devices

@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from lasthop.events import Kind
-from lasthop.pipeline.ids import ID, days_with_copies, missing_offsets
-from lasthop.pipeline.schema import DATED_EVENT
+from lasthop.pipeline.ids import ID, clashes, days_with_copies, offsets
+from lasthop.pipeline.schema import STORED_EVENT
 from tests.pipeline.rows import TODAY, History
 
 Id = tuple[date, str, int, int]
@@ -39,16 +39,18 @@ def ids() -> list[Id]:
 
 def test_copies_and_gaps_are_those_of_counting_one_by_one(spark: SparkSession) -> None:
     rows = ids()
-    named = StructType([DATED_EVENT[name] for name in ("date", *ID)])
+    named = StructType([STORED_EVENT[name] for name in ("date", *ID)])
     events = spark.createDataFrame(rows, named)
     copied = {row["date"] for row in days_with_copies(events.repartition(3)).collect()}
     assert copied == {day for (day, *_), times in Counter(rows).items() if times > 1}
     assert copied
     assert len(copied) < 40
-    missing = {row["gw"]: row["missing"] for row in missing_offsets(events).collect()}
+    found = {row["store"]: (row["missing"], row["twice"]) for row in offsets(events).collect()}
     for gateway in {gw for _, gw, _, _ in rows}:
         seen = {n for _, gw, _, n in rows if gw == gateway}
-        assert missing[gateway] == max(seen) - min(seen) + 1 - len(seen), gateway
+        twice = len({row for row in rows if row[1] == gateway}) - len(seen)
+        assert found[gateway] == (max(seen) - min(seen) + 1 - len(seen), twice), gateway
+    assert found["again"] == (0, 1)
 
 
 def test_offsets_that_never_came_are_counted(spark: SparkSession) -> None:
@@ -56,5 +58,16 @@ def test_offsets_that_never_came_are_counted(spark: SparkSession) -> None:
     for _ in range(6):
         history.tell(Kind.REGISTERED)
     del history.events[2:4]
-    (row,) = missing_offsets(history.frame(spark)).collect()
+    (row,) = offsets(history.frame(spark)).collect()
     assert (row["first"], row["last"], row["events"], row["missing"]) == (0, 5, 4, 2)
+
+
+def test_events_that_differ_are_no_copies(spark: SparkSession) -> None:
+    history = History()
+    for dev in ("a", "b", "c"):
+        history.tell(Kind.REGISTERED, dev=dev)
+    other = History()
+    for dev in ("a", "x"):
+        other.tell(Kind.REGISTERED, dev=dev)
+    both = history.frame(spark).unionByName(other.frame(spark))
+    assert [tuple(row) for row in clashes(both).collect()] == [("gw", 1, 1)]

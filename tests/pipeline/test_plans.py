@@ -41,7 +41,8 @@ def frames(fleet: Pipeline, tmp_path_factory: pytest.TempPathFactory) -> dict[st
     contacts, beats = fleet.silver("contacts"), fleet.silver("heartbeats")
     lines = fleet.spark.read.schema(LINE).json(str(fleet.log), recursiveFileLookup=True)
     return {
-        "bronze": good_events(judged(located(lines)), 1),
+        "bronze": good_events(judged(located(lines, str(fleet.log))), 1),
+        "identified": fleet.bronze(),
         "events": silver.events(events),
         "events without copies": silver.events(events, copied=[]),
         "deliveries": silver.deliveries(events),
@@ -59,7 +60,7 @@ def frames(fleet: Pipeline, tmp_path_factory: pytest.TempPathFactory) -> dict[st
             fleet.silver("reads"), deliveries, fleet.silver("rank_changes"), until=1
         ),
         "last_hop": last_hop.last_hop(
-            deliveries, deliveries.select("app", "dev", "msg"), last_hop.feeds(events)
+            deliveries, deliveries.select(*silver.DELIVERY), last_hop.feeds(events)
         ),
     }
 
@@ -76,6 +77,7 @@ def test_no_row_passes_through_python_and_none_meets_all_others(
 def test_each_table_shuffles_as_often_as_it_says(frames: dict[str, DataFrame]) -> None:
     most = {
         "bronze": 0,
+        "identified": 0,
         "events": 1,
         "events without copies": 0,
         "deliveries": 1,
@@ -89,7 +91,7 @@ def test_each_table_shuffles_as_often_as_it_says(frames: dict[str, DataFrame]) -
 
 
 def test_the_replay_is_grouped_with_arrow(fleet: Pipeline) -> None:
-    plan = plan_of(last_hop.read_on_line(fleet.silver("events")))
+    plan = plan_of(last_hop.replayed(fleet.silver("events")))
     assert "FlatMapGroupsInArrow" in plan
     assert "BatchEvalPython" not in plan
 

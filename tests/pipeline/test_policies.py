@@ -8,18 +8,34 @@ from __future__ import annotations
 import shutil
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given, settings, strategies as st
-from pyspark.sql import functions as fn
+from pyspark.sql import DataFrame, SparkSession, functions as fn
 
 from lasthop.clock import HOUR, MINUTE
-from lasthop.errors import InvalidRequest, NotFound, StoreBroken
+from lasthop.errors import Conflict, InvalidRequest, NotFound, StoreBroken
 from lasthop.pipeline.jobs import Pipeline
 from lasthop.pipeline.lake import Lake
-from lasthop.pipeline.learn import DaySpan, learn, micros_of, split_of
-from lasthop.pipeline.tuning import CANDIDATES, ENOUGH_READS, LIVE, cost, tune
+from lasthop.pipeline.learn import (
+    DEVICE,
+    EVERY_APP,
+    PARTS,
+    PRICES,
+    SCORES,
+    DaySpan,
+    chosen_at,
+    fitted_prices,
+    learn,
+    micros_of,
+    price_of,
+    shared_choices,
+    splits_of,
+    trusted_scores,
+)
+from lasthop.pipeline.tuning import BASELINE, CANDIDATES, LIVE, tune
 from lasthop.pipeline.what_if import answer, named
 from lasthop.policy import (
     BUILT_IN,
@@ -35,6 +51,7 @@ from lasthop.policy import (
     encode,
 )
 from lasthop.policy.store import CONTENT, POINTER, PolicyStore
+from tests.pipeline.rows import frame
 from tests.pipeline.test_replay import histories
 
 
@@ -161,27 +178,92 @@ def test_a_version_that_was_changed_or_moved_is_refused(tmp_path: Path) -> None:
         policy_store.pointer()
 
 
-def test_the_choice_is_the_candidate_that_did_best_before_the_split(fleet_log: Path) -> None:
-    split = 20_703 * 24 * HOUR
-    chosen = 0
+def test_every_candidate_is_counted_in_three_parts_of_the_days(fleet_log: Path) -> None:
+    fit, split = 20_702 * 24 * HOUR, 20_703 * 24 * HOUR
+    topics = 0
     for rows in histories(fleet_log).values():
-        scores = tune(rows, split=split)
+        scores = tune(rows, fit=fit, split=split)
+        whole = tune(rows, fit=split + 999 * HOUR, split=split + 1000 * HOUR)
+        for score, uncut in zip(scores, whole, strict=True):
+            parts = zip(score[4:8], score[8:12], score[12:16], strict=True)
+            assert tuple(map(sum, parts)) == uncut[4:8]
+            assert score.agreed == score.messages > 0
         for topic in {score.topic for score in scores}:
-            of_topic = [score for score in scores if score.topic == topic]
-            assert sorted(s.candidate for s in of_topic) == [LIVE, *range(len(CANDIDATES))]
-            best = [s for s in of_topic if s.best]
-            if of_topic[0].reads < ENOUGH_READS:
-                assert not best
-                continue
-            chosen += 1
-            costs = {
-                s.candidate: cost(s.forwarded, s.wasted, s.read_online, s.lost) for s in of_topic
-            }
-            assert costs[best[0].candidate] == min(c for n, c in costs.items() if n != LIVE)
+            of_topic = {score.candidate: score for score in scores if score.topic == topic}
+            assert sorted(of_topic) == [LIVE, *range(len(CANDIDATES))]
             # What is live is the first candidate here, so that both did the same.
-            live = next(s for s in of_topic if s.candidate == LIVE)
-            assert live[4:8] == of_topic[1][4:8]
-    assert chosen > 2
+            assert of_topic[LIVE][4:16] == of_topic[0][4:16]
+            assert of_topic[len(CANDIDATES) - 1].lost == 0
+            topics += 1
+    assert topics > 5
+
+
+def scored(spark: SparkSession, *rows: dict[str, Any]) -> DataFrame:
+    """Scores of devices with enough reads, who read ten messages in every part of the days."""
+    usual: dict[str, Any] = {"store": "s", "app": "app", "topic": "news", "segment": "often"}
+    usual |= {"reads": 50, "messages": 1000, "agreed": 1000, "memory": ""}
+    for part in ("", "fit_", "held_"):
+        usual |= {f"{part}forwarded": 20, f"{part}read_online": 10}
+        usual |= {f"{part}wasted": 0, f"{part}lost": 0}
+    return frame(spark, SCORES, [usual | row for row in rows])
+
+
+def bargains(app: str = "app") -> list[dict[str, Any]]:
+    """A frugal candidate, the predictive one, and one that loses nothing."""
+    found = []
+    for number, wasted, lost in ((LIVE, 10, 0), (1, 0, 5), (BASELINE, 4, 1), (5, 8, 0)):
+        row: dict[str, Any] = {"app": app, "dev": "phone", "candidate": number}
+        for part in ("", "fit_", "held_"):
+            row |= {f"{part}wasted": wasted, f"{part}lost": lost}
+        found.append(row)
+    return found
+
+
+@pytest.mark.parametrize(
+    "budgets, chosen, within",
+    [
+        ({}, BASELINE, True),
+        ({"app": 0.5}, 1, True),
+        ({EVERY_APP: 0.5, "app": 0.0}, 5, True),
+        ({EVERY_APP: 0.2}, BASELINE, True),
+    ],
+)
+def test_least_is_wasted_within_the_budget_of_loss(
+    spark: SparkSession, budgets: dict[str, float], chosen: int, within: bool
+) -> None:
+    scores = scored(spark, *bargains())
+    prices = fitted_prices(scores, budgets)
+    assert prices["app"].within is within
+    tried = scores.where(fn.col("candidate") != LIVE)
+    (row,) = chosen_at(tried, price_of(prices), *DEVICE, parts=PARTS).collect()
+    assert row["candidate"] == chosen
+    (shared,) = shared_choices(scores, price_of(prices), "app", "topic").collect()
+    assert (shared["candidate"], shared["devices"]) == (chosen, 1)
+
+
+def test_a_budget_that_no_choice_keeps_is_said(spark: SparkSession) -> None:
+    rows = bargains()
+    for row in rows:
+        row["fit_lost"] = 3
+    fitted = fitted_prices(scored(spark, *rows), {EVERY_APP: 0.01})["app"]
+    assert (fitted.price, fitted.within) == (PRICES[-1], False)
+
+
+def test_nothing_is_learned_from_a_device_that_the_model_does_not_reproduce(
+    spark: SparkSession,
+) -> None:
+    rows = [
+        {"dev": dev, "candidate": number, "agreed": agreed}
+        for dev, agreed in (("good", 999), ("bad", 998), ("worse", 5))
+        for number in (LIVE, 0)
+    ]
+    trusted, figures, names = trusted_scores(scored(spark, *rows))
+    assert {row["dev"] for row in trusted.collect()} == {"good"}
+    assert figures == {"agreement": round(2002 / 3000, 6), "refused": 2.0}
+    assert names == ["app/worse", "app/bad"]
+    with pytest.raises(Conflict, match="nothing can be learned from this log") as refused:
+        trusted_scores(scored(spark, *rows[2:]))
+    assert "app/worse, app/bad" in str(refused.value)
 
 
 def test_a_version_is_learned_and_pays_on_days_that_it_has_not_seen(fleet: Pipeline) -> None:
@@ -197,8 +279,17 @@ def test_a_version_is_learned_and_pays_on_days_that_it_has_not_seen(fleet: Pipel
     assert policies.heartbeats
     assert all(30_000_000 < interval < 3 * HOUR for interval in policies.heartbeats.values())
     assert set(policies.lineage.held_out) == {
-        f"{who}{what}" for who in ("", "live_") for what in ("waste", "loss", "waste_and_loss")
+        "agreement",
+        "refused",
+        *(
+            f"{who}{what}"
+            for who in ("", "live_", "predictive_")
+            for what in ("waste", "loss", "waste_and_loss")
+        ),
     }
+    assert policies.lineage.held_out["agreement"] == 1.0
+    assert policies.lineage.budgets.keys() == {"fleet"}
+    assert policies.lineage.refused == ()
     # It can be used.
     (result,) = [answer(fleet.silver("events"), policies, name="learned")]
     assert result.estimate["waste"].value < result.live["waste"].value
@@ -225,13 +316,15 @@ def test_a_log_of_a_day_is_split_within_the_day(fleet: Pipeline) -> None:
     day = date(2026, 9, 5)
     events = fleet.silver("events").where(fn.col("date") == day)
     times = sorted(row["t"] for row in events.select("t").collect())
-    split = split_of(events, DaySpan(day, day))
-    assert split == pytest.approx(times[0] + 0.8 * (times[-1] - times[0]), abs=2)
+    span = times[-1] - times[0]
+    fit, split = splits_of(events, DaySpan(day, day))
+    assert (fit, split) == pytest.approx((times[0] + 0.6 * span, times[0] + 0.8 * span), abs=2)
     # Four days are split between days, and none at all anywhere.
-    assert split_of(events, DaySpan(date(2026, 9, 4), date(2026, 9, 7))) == micros_of(
-        date(2026, 9, 7)
+    assert splits_of(events, DaySpan(date(2026, 9, 4), date(2026, 9, 7))) == (
+        micros_of(date(2026, 9, 6)),
+        micros_of(date(2026, 9, 7)),
     )
-    assert split_of(events.limit(0), DaySpan(day, day)) == micros_of(day)
+    assert splits_of(events.limit(0), DaySpan(day, day))[1] == micros_of(day)
 
 
 def test_what_if_reproduces_the_live_policy_and_calls_the_rest_an_estimate(fleet: Pipeline) -> None:

@@ -29,7 +29,11 @@ def rounded(rows: list[tuple[object, ...]]) -> list[tuple[object, ...]]:
 
 
 def scrambled(log: Path, out: Path, seed: int) -> tuple[Path, Path]:
-    """The same events in other files: shuffled, every tenth twice, every tenth only later."""
+    """The same events in other files: shuffled, every tenth twice, every tenth only later.
+
+    A file is as long as that of its gateway, as far as its name says: a segment cannot have numbers
+    far from its first one.
+    """
     chance = random.Random(seed)
     first, later = out / "first", out / "later"
     for path in sorted(log.rglob("*.jsonl")):
@@ -38,17 +42,19 @@ def scrambled(log: Path, out: Path, seed: int) -> tuple[Path, Path]:
         delayed = [line for line in lines if line not in set(now)]
         now += [line for line in lines if chance.random() < 0.1]
         chance.shuffle(now)
-        middle = len(now) // 3
+        middle, length = len(now) // 3, path.stat().st_size
         day, number = path.parent.name, int(path.stem.removeprefix("events-"))
         for root, part, shift in ((first, now[:middle], 0), (first, now[middle:], 1)):
-            _put(root / path.parent.parent.name / day, number + shift, part)
-        _put(later / path.parent.parent.name / day, number + 2, delayed)
+            _put(root / path.parent.parent.name / day, number + shift, part, length)
+        _put(later / path.parent.parent.name / day, number + 2, delayed, length)
     return first, later
 
 
-def _put(directory: Path, number: int, lines: list[bytes]) -> None:
+def _put(directory: Path, number: int, lines: list[bytes], length: int) -> None:
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / f"events-{number:020d}.jsonl").write_bytes(b"".join(lines))
+    text = b"".join(lines)
+    padding = b"\n" * max(0, length - len(text))
+    (directory / f"events-{number:020d}.jsonl").write_bytes(text + padding)
 
 
 def test_shuffled_doubled_delayed_and_split_input_gives_the_same_gold(

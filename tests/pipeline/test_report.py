@@ -9,15 +9,18 @@ from pathlib import Path
 import msgspec
 from pyspark.sql import SparkSession
 
+from lasthop.pipeline.audit import agreed
+from lasthop.pipeline.gold.last_hop import AGREEMENT
 from lasthop.pipeline.jobs import Pipeline
 from lasthop.pipeline.lake import Lake
 from lasthop.pipeline.report import render
 from lasthop.pipeline.summary import PipelineSummary, summarise, write
 from lasthop.policy import FORMAT, Lineage, Policies
+from tests.pipeline.rows import frame
 
 
 def test_a_page_has_every_plot_and_needs_nothing_else(fleet: Pipeline) -> None:
-    held = {"waste_and_loss": 0.1, "live_waste_and_loss": 0.4}
+    held = {"waste": 0.1, "live_waste": 0.4, "predictive_waste": 0.2, "loss": 0.05}
     lineage = Lineage("1", 0, "2026-09-04", "2026-09-07", 2000, held)
     page = render(summarise(fleet, 0), Policies(FORMAT, "v1", lineage))
     pictures = re.findall(r'src="data:image/png;base64,([^"]+)"', page)
@@ -26,7 +29,8 @@ def test_a_page_has_every_plot_and_needs_nothing_else(fleet: Pipeline) -> None:
         assert base64.b64decode(picture).startswith(b"\x89PNG")
     accepted = fleet.gold("delivery_quality").agg({"accepted": "sum"}).collect()[0][0]
     assert f"<b>{accepted:,}</b>deliveries" in page
-    assert "10.00% (live 40.00%)" in page
+    assert "10.00% (live 40.00%, predictive 20.00%)" in page
+    assert "(100.00%) as the log does, and 6 of 6 devices" in page
     assert "http" not in re.sub(r"data:image[^\"]+", "", page)
 
 
@@ -48,3 +52,15 @@ def test_the_summary_is_small_and_reads_back(fleet: Pipeline) -> None:
     assert len(summary.read_hours) == 24
     carried = fleet.gold("usage").agg({"messages": "sum"}).collect()[0][0]
     assert sum(row.messages for row in summary.usage) == carried
+
+
+def test_devices_that_the_model_does_not_reproduce_are_named(spark: SparkSession) -> None:
+    rows = [
+        {"store": "s", "app": "app", "dev": dev, "messages": 10, "agreed": n, "share": n / 10}
+        for dev, n in (("good", 10), ("bad", 7), ("worse", 2))
+    ]
+    rows[1]["difference"] = rows[2]["difference"] = "news: only the log has read 5"
+    found = agreed(frame(spark, AGREEMENT, rows))
+    assert (found.devices, found.trusted, found.messages, found.agreed) == (3, 1, 30, 19)
+    assert [one.dev for one in found.worst] == ["worse", "bad"]
+    assert found.worst[0].difference == "news: only the log has read 5"

@@ -43,6 +43,7 @@ def test_a_delivery_is_one_row_with_its_whole_timeline(spark: SparkSession) -> N
         "app": "app",
         "dev": "phone",
         "msg": 7,
+        "store": "gw",
         "gw": "gw",
         "topic": "news",
         "queue": "",

@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 from pyspark.sql import DataFrame, Observation, SparkSession, functions as fn
@@ -30,8 +31,8 @@ from pyspark.sql.types import (
 from lasthop.errors import InvalidRequest, NotFound
 from lasthop.events import SCHEMA_VERSION
 from lasthop.pipeline.lake import Lake, write_whole
-from lasthop.pipeline.schema import BAD, DATED_EVENT, EVENT, LINE, REQUIRED, conform, day_of
-from lasthop.pipeline.session import through_connect
+from lasthop.pipeline.schema import BAD, BRONZE_EVENT, EVENT, LINE, REQUIRED, conform, day_of
+from lasthop.pipeline.session import LONGEST_LINE, through_connect
 
 EVENTS, QUARANTINE = "events", "quarantine"
 
@@ -46,7 +47,10 @@ QUARANTINED = StructType(
 )
 """A line that is not an event: the problem, the file and the text, cut after 4,096 characters."""
 
-SEALED = re.compile(r"events-\d{20}\.jsonl")
+DIGITS = 20
+"""Digits of the first number of a segment, in its name."""
+
+SEALED = re.compile(rf"events-\d{{{DIGITS}}}\.jsonl")
 
 BATCH_BYTES = 1 << 30
 """Bytes of segments in one micro-batch: about four million events. A larger batch would not save
@@ -54,7 +58,15 @@ work, and more of it would be lost when the process is killed."""
 
 LONGEST_LINE_KEPT = 4096
 
+LONGEST_EVENT = 1 << 20
+"""The longest text, in characters, that may be a damaged event: an event has a few hundred, with a
+thousand keys about twenty thousand."""
+
+SHORTEST_EVENT = 40
+"""Bytes of the shortest event: a segment cannot have more of them than its length allows."""
+
 TRUNCATED, CORRUPT, FOREIGN, MISPLACED = "truncated", "corrupt", "foreign", "misplaced"
+OVERLONG = "overlong"
 
 
 SEGMENTS = {
@@ -69,8 +81,9 @@ def judged(lines: DataFrame) -> DataFrame:
     """Return every line with its problem, or null if it is an event.
 
     Truncated: the line ends before its JSON does. Corrupt: the line is not JSON, or a field has
-    another type. Foreign: the line is JSON without the fields that every event has. Misplaced: the
-    time of the event lies on another date than that of its directory.
+    another type. Overlong: such a line, too long for an event. Foreign: the line is JSON without
+    the fields that every event has. Misplaced: the time of the event lies on another date than that
+    of its directory, or its number is so far from the first one that its segment cannot have it.
     """
     bad = fn.col(BAD)
     missing = fn.lit(False)
@@ -78,32 +91,51 @@ def judged(lines: DataFrame) -> DataFrame:
         missing = missing | fn.col(name).isNull()
     begun = bad.startswith("{") & ~fn.rtrim(bad).endswith("}")
     other_day = ~day_of(fn.col("t")).eqNullSafe(fn.col("directory"))
+    # Real numbers: a wild number must not overflow.
+    off = fn.abs(fn.col("n").cast("double") - fn.col("first").cast("double"))
+    wild = off * SHORTEST_EVENT > fn.col("bytes_of_file")
     problem = (
-        fn.when(bad.isNotNull() & begun, TRUNCATED)
+        fn.when(fn.length(bad) > LONGEST_EVENT, OVERLONG)
+        .when(bad.isNotNull() & begun, TRUNCATED)
         .when(bad.isNotNull(), CORRUPT)
         .when(missing | (fn.col("v") < 1) | (fn.col("n") < 0), FOREIGN)
-        .when(other_day, MISPLACED)
+        .when(other_day | wild, MISPLACED)
     )
     return lines.withColumn("problem", problem)
 
 
-def located(lines: DataFrame) -> DataFrame:
-    """Return lines with the file that they come from, and the date of its directory if it has
-    one."""
+def located(lines: DataFrame, root: str = "") -> DataFrame:
+    """Return lines with the file that they come from, its length and the first number in its name,
+    the date of its directory if it has one, and the directory of its log, relative to `root`, the
+    path of a URI."""
     path = fn.col("_metadata.file_path")
     # This is done for every line: cutting at slashes takes a fraction of the time of a regular
     # expression.
     directory = fn.substring_index(fn.substring_index(path, "/", -2), "/", 1)
     dated = directory.startswith("date=") & (fn.length(directory) == len("date=YYYY-MM-DD"))
     day = fn.when(dated, fn.substring(directory, 6, 10)).try_cast(DateType())
-    return lines.withColumn("file", path).withColumn("directory", day)
+    number = fn.substring(fn.substring_index(path, "/", -1), len("events-") + 1, DIGITS)
+    above = fn.length(path) - fn.length(fn.substring_index(path, "/", -2)) - 1
+    log = fn.substr(path, fn.lit(1), above)
+    # Spark may write the scheme before the path in other ways than Python does.
+    begins = fn.instr(log, fn.lit(root))
+    within = fn.ltrim(fn.substr(log, begins + len(root)), fn.lit("/"))
+    return lines.withColumns(
+        {
+            "file": path,
+            "directory": day,
+            "first": number.try_cast(LongType()),
+            "bytes_of_file": fn.col("_metadata.file_size"),
+            "log": fn.when(begins > 0, within).otherwise(log),
+        }
+    )
 
 
 def good_events(lines: DataFrame, batch: int) -> DataFrame:
     """Return the events among judged lines, with their date and the batch that brought them."""
     return conform(
         lines.where(fn.col("problem").isNull()).withColumn("date", day_of(fn.col("t"))),
-        DATED_EVENT,
+        BRONZE_EVENT,
     ).withColumn("batch", fn.lit(batch).cast(IntegerType()))
 
 
@@ -239,7 +271,7 @@ class Ingestion:
             reader = reader.option(key, value)
         # With a recursive lookup, the dates of directories do not become a column: the date follows
         # from `t`.
-        lines = judged(located(reader.json(str(self._log))))
+        lines = judged(located(reader.json(str(self._log)), urlsplit(self._log.as_uri()).path))
         return lines.writeStream.foreachBatch(write).option(
             "checkpointLocation", str(self._lake.checkpoint / "bronze")
         )
@@ -251,8 +283,9 @@ class Ingestion:
 
 def read_events(spark: SparkSession, lake: Lake) -> DataFrame:
     """Return all events of bronze, with their dates and without their batches."""
-    schema = StructType([*DATED_EVENT.fields, StructField("batch", IntegerType())])
-    return lake.read(spark, "bronze", EVENTS, schema).drop("batch")
+    schema = StructType([*BRONZE_EVENT.fields, StructField("batch", IntegerType())])
+    # Earlier versions did not keep the directory.
+    return lake.read(spark, "bronze", EVENTS, schema).drop("batch").fillna({"log": ""})
 
 
 def quarantined(spark: SparkSession, lake: Lake) -> DataFrame:
@@ -266,14 +299,16 @@ def quarantined(spark: SparkSession, lake: Lake) -> DataFrame:
 
 
 def foreign_files(log: Path) -> list[Path]:
-    """Return files among the segments that have a wrong name or place. They are not read."""
+    """Return files among the segments that have a wrong name or place, which are not read, or that
+    are so large that a line of them may have been skipped."""
     found = []
     for path in sorted(log.rglob("*")):
         name = path.name
         if path.is_dir() or name.startswith("."):
             continue
         in_place = re.fullmatch(r"date=\d{4}-\d\d-\d\d", path.parent.name)
-        if not (in_place and SEALED.fullmatch(name)):
+        sealed = in_place and SEALED.fullmatch(name)
+        if not sealed or path.stat().st_size > LONGEST_LINE:
             found.append(path)
     return found
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, functions as fn
 
-ID = ("gw", "boot", "n")
+from lasthop.pipeline.schema import EVENT
+
+ID = ("store", "boot", "n")
 """The columns that identify an event."""
 
 
@@ -30,22 +32,50 @@ def blocks(events: DataFrame, *keys: str) -> DataFrame:
 def days_with_copies(events: DataFrame) -> DataFrame:
     """Return the days on which an event came more than once."""
     copied = fn.col("rows") > fn.bit_count("seen")
-    return blocks(events, "date", "gw", "boot").where(copied).select("date").distinct()
+    return blocks(events, "date", "store", "boot").where(copied).select("date").distinct()
 
 
-def missing_offsets(events: DataFrame) -> DataFrame:
-    """Return how many offsets of each gateway never came: `n` has no gaps over the life of a store.
+def clashes(events: DataFrame) -> DataFrame:
+    """Return the ids that events with different contents share: these are no copies.
 
-    Nothing can be said about offsets before the oldest and after the newest event. This takes one
-    shuffle of blocks, day by day, and one of a row for each day.
+    This takes one shuffle of a row for each event, so give it only days with copies.
+    """
+    content = fn.xxhash64(*EVENT.fieldNames())
+    return (
+        events.groupBy(*ID)
+        .agg(fn.min(content).alias("one"), fn.max(content).alias("other"))
+        .where(fn.col("one") != fn.col("other"))
+        .select(*ID)
+    )
+
+
+def offsets(events: DataFrame) -> DataFrame:
+    """Return how many offsets of each store never came, and how many came `twice`: `n` has no gaps
+    over the life of a store, and is never given out again.
+
+    Copies of an event do not count: they have the same day and the same boot. Nothing can be said
+    about offsets before the oldest and after the newest event. This takes one shuffle of blocks,
+    day by day, one of blocks, and one of a row for each task.
     """
     whole = (
-        blocks(events, "gw", "date")
-        .groupBy("gw")
+        blocks(events, "store", "date", "boot")
+        .groupBy("store", "block")
+        .agg(
+            fn.min("first").alias("first"),
+            fn.max("last").alias("last"),
+            fn.bit_or("seen").alias("seen"),
+            fn.sum(fn.bit_count("seen")).alias("given"),
+        )
+        .groupBy("store")
         .agg(
             fn.min("first").alias("first"),
             fn.max("last").alias("last"),
             fn.sum(fn.bit_count("seen")).alias("events"),
+            fn.sum("given").alias("given"),
         )
     )
-    return whole.withColumn("missing", fn.col("last") - fn.col("first") + 1 - fn.col("events"))
+    return (
+        whole.withColumn("missing", fn.col("last") - fn.col("first") + 1 - fn.col("events"))
+        .withColumn("twice", fn.col("given") - fn.col("events"))
+        .drop("given")
+    )

@@ -17,9 +17,10 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession, functions as fn
 
 from lasthop.clock import Micros
+from lasthop.errors import Conflict
 from lasthop.events import Kind
 from lasthop.pipeline import silver
-from lasthop.pipeline.audit import counted, orphans
+from lasthop.pipeline.audit import NAMED, Agreed, agreed, counted, orphans
 from lasthop.pipeline.bronze import (
     EVENTS as BRONZE_EVENTS,
     Ingested,
@@ -39,8 +40,10 @@ from lasthop.pipeline.gold import (
     reading,
     usage as spending,
 )
-from lasthop.pipeline.ids import days_with_copies, missing_offsets
-from lasthop.pipeline.lake import Lake
+from lasthop.pipeline.ids import ID, clashes, days_with_copies, offsets
+from lasthop.pipeline.lake import FORMAT, Lake
+from lasthop.pipeline.silver import DELIVERY
+from lasthop.pipeline.stores import ASIDE, identified, joined, seen
 from lasthop.pipeline.together import Begin, together
 
 Say = Callable[[str], None]
@@ -65,8 +68,12 @@ class RunOutcome:
     problems: dict[str, int] = field(default_factory=dict)
     foreign_files: list[str] = field(default_factory=list)
     missing_offsets: int = 0
+    gaps: dict[str, int] = field(default_factory=dict)
+    """How many offsets never came, by store; the largest gaps."""
     orphans: int = 0
     """Events of deliveries whose beginning is not in the log."""
+    agreement: Agreed = field(default_factory=Agreed)
+    """How well the model of the live policies agrees with the log."""
 
 
 SILVER = {
@@ -84,6 +91,7 @@ GOLD = {
     "usage": spending.USAGE,
     "energy": energy.ENERGY,
     "last_hop": last_hop.LAST_HOP,
+    "agreement": last_hop.AGREEMENT,
     "limits": spending.LIMITS,
     "read_profiles": reading.READ_PROFILES,
     "link_hours": calendar.LINK_HOURS,
@@ -113,7 +121,9 @@ class Pipeline:
         with self.lake.locked():
             with self._timed("bronze"):
                 self.outcome.ingested = Ingestion(self.spark, self.log, self.lake).run()
+            self.identify()
             days = self.changed()
+            self.check_offsets()
             if days:
                 with self._timed("silver"):
                     starts = self.make_silver(days)
@@ -132,7 +142,9 @@ class Pipeline:
         tables, and these days again."""
         with self.lake.locked():
             self.outcome.ingested = Ingestion(self.spark, self.log, self.lake).run()
+            self.identify()
             days = self.changed()
+            self.check_offsets()
             if days:
                 events = self._make_events(days)
                 with together() as begin:
@@ -146,9 +158,51 @@ class Pipeline:
         found = set(state.pending)
         for day in self.lake.path("bronze", BRONZE_EVENTS).glob("date=*"):
             name = day.name.removeprefix("date=")
-            if state.bronze.get(name) != fingerprint(day):
+            if state.format != FORMAT or state.bronze.get(name) != fingerprint(day):
                 found.add(name)
         return sorted(map(date.fromisoformat, found))
+
+    def identify(self) -> None:
+        """Find out whose the new events of bronze are. If they tell more about the store of earlier
+        events, all days have to be made again."""
+        days = self.changed()
+        if not days:
+            return
+        state = self.lake.state()
+        new = read_events(self.spark, self.lake).where(fn.col("date").isin(*days))
+        owners = joined(state.owners, seen(new))
+        stores = {(owner.log, owner.gateway): owner.store for owner in owners}
+        renamed = any(stores[was.log, was.gateway] != was.store for was in state.owners)
+        if renamed or state.format != FORMAT:
+            every = self.lake.dates("bronze", BRONZE_EVENTS)
+            state.pending = [day.isoformat() for day in every]
+        state.owners, state.format = owners, FORMAT
+        self.lake.remember(state)
+
+    def bronze(self) -> DataFrame:
+        """Return all events of bronze, with their stores."""
+        return identified(read_events(self.spark, self.lake), self.lake.state().owners)
+
+    def check_offsets(self) -> None:
+        """Count the offsets that never came; refuse a log in which a store has given out an offset
+        twice: its events are those of several gateways."""
+        stores = offsets(self.bronze())
+        sums = stores.agg(fn.sum("missing").alias("missing"), fn.sum("twice").alias("twice"))
+        found = sums.first()
+        if found is None or found["missing"] is None:
+            return
+        if found["twice"]:
+            worst = stores.orderBy(fn.desc("twice")).first()
+            assert worst is not None
+            raise Conflict(
+                f"the log has different events with the same number: {ASIDE}",
+                store=worst["store"],
+                numbers=worst["twice"],
+            )
+        self.outcome.missing_offsets = int(found["missing"])
+        if found["missing"]:
+            gaps = stores.where("missing > 0").orderBy(fn.desc("missing"), "store").limit(NAMED)
+            self.outcome.gaps = {row["store"]: row["missing"] for row in gaps.collect()}
 
     def make_silver(self, days: list[date]) -> list[date]:
         """Make these days of silver again; return the days on which the deliveries began that they
@@ -173,10 +227,10 @@ class Pipeline:
         if len(starts) < len(self.lake.dates("silver", "events")):
             keys = (
                 since.where((fn.col("kind") == Kind.ACCEPTED) & fn.col("date").isin(*starts))
-                .select("app", "dev", "msg")
+                .select(*DELIVERY)
                 .distinct()
             )
-            begun = since.join(keys, ["app", "dev", "msg"], "left_semi")
+            begun = since.join(keys, [*DELIVERY], "left_semi")
         self._write(
             silver.deliveries(begun).where(fn.col("date").isin(*starts)), "deliveries", starts
         )
@@ -186,11 +240,22 @@ class Pipeline:
         state = self.lake.state()
         state.pending = sorted({*state.pending, *(day.isoformat() for day in days)})
         self.lake.remember(state)
-        bronze = read_events(self.spark, self.lake).where(fn.col("date").isin(*days))
+        bronze = self.bronze().where(fn.col("date").isin(*days))
         # The result has at most as many rows as there are days.
         copied = [row["date"] for row in days_with_copies(bronze).collect()]
+        if copied:
+            self._refuse_clashes(bronze.where(fn.col("date").isin(*copied)))
         self._write(silver.events(bronze, copied=copied), "events", days)
         return self.silver("events")
+
+    def _refuse_clashes(self, events: DataFrame) -> None:
+        found = clashes(events).orderBy(*ID).first()
+        if found is not None:
+            raise Conflict(
+                f"the log has different events with the same number: {ASIDE}",
+                store=found["store"],
+                number=found["n"],
+            )
 
     def _derive(
         self,
@@ -223,14 +288,14 @@ class Pipeline:
             return sorted(set(days))
         told = (
             events.where(fn.col("date").isin(*days) & (fn.col("msg") != 0))
-            .select("app", "dev", "msg")
+            .select(*DELIVERY)
             .distinct()
         )
         # The result has as many rows as there are days.
         began = (
             events.where((fn.col("kind") == Kind.ACCEPTED) & (fn.col("date") <= max(days)))
-            .select("app", "dev", "msg", "date")
-            .join(told, ["app", "dev", "msg"], "left_semi")
+            .select(*DELIVERY, "date")
+            .join(told, [*DELIVERY], "left_semi")
             .select("date")
             .distinct()
             .collect()
@@ -261,10 +326,7 @@ class Pipeline:
         until = self.end_of_log()
         with together() as begin:
             if counterfactual:
-                on_line = last_hop.read_on_line(events)
-                frame = last_hop.last_hop(deliveries, on_line, last_hop.feeds(events))
-                days = self.lake.dates("silver", "deliveries")
-                begin(self._gold_days, frame, "last_hop", days)
+                begin(self._make_last_hop, events, deliveries)
             begin(self._make_intervals)
             begin(self._make_calendar, events, until)
             profiles = reading.read_profiles(
@@ -272,6 +334,16 @@ class Pipeline:
             )
             begin(self._gold, profiles, "read_profiles")
             begin(self._gold, spending.limits(self.gold("usage"), events), "limits")
+
+    def _make_last_hop(self, events: DataFrame, deliveries: DataFrame) -> None:
+        replayed = last_hop.replayed(events).persist()
+        try:
+            self._gold(last_hop.agreement(replayed), "agreement")
+            on_line = last_hop.read_on_line(replayed)
+            frame = last_hop.last_hop(deliveries, on_line, last_hop.feeds(events))
+            self._gold_days(frame, "last_hop", self.lake.dates("silver", "deliveries"))
+        finally:
+            replayed.unpersist()
 
     def _make_intervals(self) -> None:
         heartbeats = self.silver("heartbeats")
@@ -314,18 +386,16 @@ class Pipeline:
             .agg(fn.sum("lines").alias("lines"))
             .collect()
         }
-        bronze = read_events(self.spark, self.lake)
         outcome.rows = counted(
             {
                 **{f"silver.{name}": self.silver(name) for name in SILVER},
                 **{f"gold.{name}": self.gold(name) for name in GOLD},
-                "bronze.events": bronze,
+                "bronze.events": read_events(self.spark, self.lake),
             }
         )
-        gaps = missing_offsets(bronze).agg(fn.sum("missing").alias("missing")).first()
-        outcome.missing_offsets = int(gaps["missing"] or 0) if gaps is not None else 0
         outcome.duplicates = outcome.rows["bronze.events"] - outcome.rows["silver.events"]
         outcome.orphans = orphans(self.silver("events"), self.silver("deliveries"))
+        outcome.agreement = agreed(self.gold("agreement"))
 
     def silver(self, name: str) -> DataFrame:
         """Return a table of silver as it is now."""

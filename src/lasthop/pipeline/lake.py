@@ -29,15 +29,24 @@ from pyspark.sql import DataFrame, SparkSession, functions as fn
 from pyspark.sql.types import DateType, StructType
 
 from lasthop.errors import Conflict
+from lasthop.pipeline.stores import LogOwner
 
 _AT_FDCWD = -100
 _EXCHANGE = 2
+
+
+FORMAT = 2
+"""The form of silver and gold; tables of another form are made again from bronze."""
 
 
 class LakeState(msgspec.Struct):
     """What silver was last made from, and the number of runs so far."""
 
     runs: int = 0
+    format: int = 0
+    """The form of the tables; 0 if there are none, or if an earlier version has made them."""
+    owners: list[LogOwner] = []
+    """The gateways whose events bronze has."""
     bronze: dict[str, list[str]] = {}
     """The files of bronze that silver was made from, by date."""
     pending: list[str] = []

@@ -12,9 +12,10 @@ This module does not use Spark: a worker needs lasthop and nothing else.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Any, NamedTuple
 
 import msgspec
@@ -25,7 +26,7 @@ from lasthop.decision.policies.memory import memory_of, recall
 from lasthop.decision.reasons import ASKED, NO_ROOM
 from lasthop.decision.volume.device_queue import DeviceQueue
 from lasthop.decision.volume.effects import DropEvent, Effect, Forward, Hold, Rerank, Retract, Show
-from lasthop.decision.volume.entry import Place
+from lasthop.decision.volume.entry import NEVER, Place
 from lasthop.decision.volume.feed import Feed
 from lasthop.decision.volume.inputs import (
     Arrived,
@@ -43,9 +44,10 @@ from lasthop.decision.volume.inputs import (
     Unread,
     Woken,
 )
+from lasthop.decision.volume.memory import EntryState
 from lasthop.decision.volume.subscription import Subscription
 from lasthop.errors import InvalidRequest
-from lasthop.events import Kind
+from lasthop.events import Event, Kind
 from lasthop.policy import Forwarding
 
 COLUMNS = (
@@ -70,6 +72,7 @@ COLUMNS = (
     "terms",
     "policy",
     "other",
+    "after",
 )
 """The columns of events that a replay reads."""
 
@@ -92,11 +95,13 @@ KINDS = (
     Kind.HELD,
     Kind.RELEASED,
     Kind.TRANSMITTED,
+    Kind.RECEIVED,
     Kind.READ,
     Kind.RETRACTED,
     Kind.RANK_CHANGED,
     Kind.SUBSCRIBED,
     Kind.UNSUBSCRIBED,
+    Kind.REMOVED,
     Kind.CONTEXT_CHANGED,
     Kind.CONTACT_STARTED,
     Kind.CONTACT_LOST,
@@ -111,6 +116,9 @@ GIVEN = (
     Kind.CANCELLED,
     Kind.REPLACED,
     Kind.SUBSCRIBED,
+    Kind.UNSUBSCRIBED,
+    Kind.REMOVED,
+    Kind.POLICY_CHANGED,
     Kind.CONTEXT_CHANGED,
     Kind.CONTACT_STARTED,
     Kind.CONTACT_LOST,
@@ -118,13 +126,15 @@ GIVEN = (
     Kind.READ,
 )
 """Kinds of events that are taken as given when another policy is tried; of reads, only the looks of
-a user."""
+a user, and of changed policies only that the live policy changed."""
 
 INSTRUCTION = "what the feed says"
 """The reason of a message that carries instructions of a feed: it is not a decision about a
 message."""
 
 WOKEN, DOWN = Woken(), ContactDown()
+
+_REPLAYED = frozenset(str(kind) for kind in KINDS)
 
 
 class ReplayRow(NamedTuple):
@@ -151,6 +161,17 @@ class ReplayRow(NamedTuple):
     terms: str
     policy: str
     other: int
+    after: Micros = 0
+
+
+def histories(events: Iterable[Event]) -> dict[tuple[str, str], list[ReplayRow]]:
+    """Return the rows of each app's devices, from the events of one gateway in their order."""
+    rows: defaultdict[tuple[str, str], list[ReplayRow]] = defaultdict(list)
+    for event in events:
+        if event.dev and event.kind in _REPLAYED:
+            row = ReplayRow(*(getattr(event, name) for name in COLUMNS))
+            rows[event.app, event.dev].append(row)
+    return rows
 
 
 class LoggedTerms(msgspec.Struct):
@@ -276,6 +297,18 @@ class Agreement:
             self.first_difference = text
 
 
+def inherit(feed: Feed, old: Feed) -> list[EntryState]:
+    """Let a feed with new terms take over the events of the old one, as the gateway does; return
+    them. The quiet hours are those of the new terms."""
+    entries = [entry for key in old.entries() if (entry := old.entry(key)) is not None]
+    before, fresh = old.state(), feed.state().agenda
+    agenda = msgspec.structs.replace(
+        before.agenda, quiet=fresh.quiet, next_change=fresh.next_change
+    )
+    feed.resume(msgspec.structs.replace(before, agenda=agenda), entries)
+    return entries
+
+
 class _LiveFeed:
     """A feed that is given the inputs that the log has."""
 
@@ -313,9 +346,7 @@ class _LiveFeed:
         if type(self.policy) is type(old.policy):
             recall(self.policy, memory_of(old.policy))
         self.messages, self._forwarded, self.left = old.messages, old._forwarded, old.left
-        entries = [e for key in old.feed.entries() if (e := old.feed.entry(key)) is not None]
-        self.feed.resume(old.feed.state(), entries)
-        for entry in entries:
+        for entry in inherit(self.feed, old.feed):
             self.take(RankChanged(entry.key, entry.rank), now)
 
     def takes_again(self, told: LoggedDecision, result: Agreement) -> bool:
@@ -323,8 +354,10 @@ class _LiveFeed:
         only the order of the other decisions is that of the log."""
         if told.kind == FORWARDED:
             self.left.add(told.msg)
-            # By the time the message leaves, a read may also have asked for it.
-            return told.reason in (ASKED, self._forwarded.get(told.msg))
+            # By the time the message leaves, a read may also have asked for it. After a restart the
+            # gateway no longer has the reason of what it was about to send.
+            decided = self._forwarded.get(told.msg)
+            return told.reason in (ASKED, decided) or (told.reason == "" and decided is not None)
         if told.kind == "dropped" and told.msg in self._forwarded:
             return True  # It expired on the device, which the feed does not decide.
         if told not in self.expected:
@@ -342,13 +375,14 @@ def check(rows: Iterable[ReplayRow]) -> Agreement:
     result = Agreement()
     feeds: dict[str, _LiveFeed] = {}
     channels: set[int] = set()
-    boot = 0
+    boot, ended = 0, 0
     for row in rows:
         if row.boot != boot:
             boot = row.boot
             channels.clear()
             for live in feeds.values():
-                live.take(DOWN, row.t)
+                live.take(DOWN, ended)
+        ended = row.t
         told, about = logged(row), feeds.get(row.topic)
         if told is not None and about is not None:
             result.decisions += 1
@@ -447,6 +481,14 @@ class TopicHistory:
     """Messages that the user saw, and when."""
     links: dict[int, str] = field(default_factory=dict)
     """The link over which each message went."""
+    never_left: set[int] = field(default_factory=set)
+    """Messages that the policy sent and that no link took before they expired or were taken back;
+    only a log knows them."""
+
+
+IN_THE_QUEUE = "deliver_before has passed"
+"""The reason of an `expired` message that was waiting for a link; a feed's own reason is
+another."""
 
 
 def as_logged(rows: Iterable[ReplayRow], topics: Iterable[str]) -> dict[str, TopicHistory]:
@@ -456,28 +498,81 @@ def as_logged(rows: Iterable[ReplayRow], topics: Iterable[str]) -> dict[str, Top
     for row in rows:
         if row.kind == Kind.TRANSMITTED and row.msg in where:
             where[row.msg].links.setdefault(row.msg, row.link)
+        if row.kind == Kind.EXPIRED and row.reason == IN_THE_QUEUE and row.msg in where:
+            where[row.msg].never_left.add(row.msg)
         history = histories.get(row.topic)
-        if history is None or not row.msg or row.reason == INSTRUCTION:
+        if history is None or row.reason == INSTRUCTION:
             continue
-        if row.kind == Kind.RELEASED:
-            history.forwarded.setdefault(row.msg, row.t)
+        if row.kind == Kind.ACCEPTED:
             where[row.msg] = history
-        elif row.kind == Kind.READ:
+        elif row.kind == Kind.RELEASED:
+            history.forwarded.setdefault(row.msg, row.t)
+        elif row.kind == Kind.RETRACTED:
+            history.never_left.add(row.msg)
+        elif row.kind == Kind.READ and row.msg:
             history.read.setdefault(row.msg, row.at or row.t)
+        elif row.kind == Kind.REPORTED and row.reason == "unread":
+            for key in row.keys:
+                history.read.pop(key, None)
+    for history in histories.values():
+        history.never_left -= history.forwarded.keys()
     return histories
 
 
 class TopicEstimate:
     """One topic of one device, modelled under a policy, with the contacts and looks of the log."""
 
-    def __init__(self, terms: LoggedTerms, policy: Policy, now: Micros) -> None:
-        as_subscription = terms.as_subscription()
-        self._feed = Feed(as_subscription, policy, now=now)
-        self._device = DeviceQueue(max_per_read=as_subscription.max)
-        self._known: dict[int, tuple[float, Micros | None]] = {}
-        self._linked = False
+    def __init__(
+        self,
+        terms: LoggedTerms,
+        policy: Policy,
+        now: Micros,
+        history: TopicHistory,
+    ) -> None:
+        subscription = terms.as_subscription()
+        self._policy = policy
+        self._feed = Feed(subscription, policy, now=now)
+        self._device = DeviceQueue(max_per_read=subscription.max)
+        self._known: dict[int, Held] = {}
+        self._transit: dict[int, Micros] = {}
+        """How long messages are under way to the device, where that is not at once."""
+        self._there: dict[int, Micros] = {}
+        """When such a message reaches the device."""
         self._link = ""
-        self.history = TopicHistory()
+        self._ended = False
+        self.history = history
+
+    def renew(self, terms: LoggedTerms, policy: Policy, now: Micros) -> None:
+        """Go on under other terms, as the gateway does: with the same messages, the same device
+        and what a policy of the same class has learned."""
+        old, subscription = self._feed, terms.as_subscription()
+        self._succeed(policy)
+        self._feed = Feed(subscription, policy, now=now)
+        self._device.limit(subscription.max)
+        for entry in inherit(self._feed, old):
+            self._take(RankChanged(entry.key, entry.rank), now)
+
+    def follow(self, policy: Policy) -> None:
+        """Let another policy decide, which takes over what a policy of the same class knew."""
+        self._succeed(policy)
+        self._feed.follow(policy)
+
+    def _succeed(self, policy: Policy) -> None:
+        if type(policy) is type(self._policy):
+            recall(policy, memory_of(self._policy))
+        self._policy = policy
+
+    def end(self) -> None:
+        """End the subscription. The device hears of that in contact, and until then its user may
+        read what it holds."""
+        self._ended = True
+        if self._feed.in_contact:
+            self.forget()
+
+    def forget(self) -> None:
+        """Let the device forget what it holds of a topic whose subscription has ended."""
+        if self._ended:
+            self._device = DeviceQueue()
 
     def wake(self, now: Micros) -> None:
         """Let the feed do what it has planned for times up to `now`."""
@@ -485,39 +580,80 @@ class TopicEstimate:
         while (due := feed.next_wake()) is not None and due <= now:
             self._take(WOKEN, due)
 
-    def arrived(self, key: int, rank: float, before: Micros | None, now: Micros) -> None:
-        self._known[key] = (rank, before)
-        self._take(Arrived(key, rank, before), now)
+    def arrived(self, message: Held, transit: Micros, now: Micros) -> None:
+        """Give the feed a message that may be considered from now on, and that takes so long to the
+        device."""
+        self._known[message.key] = message
+        if transit:
+            self._transit[message.key] = transit
+        self._take(Arrived(message.key, message.rank, message.expires_at), now)
 
     def given(self, given: Input, now: Micros) -> None:
         """Give the feed another input: a change of rank, a withdrawal, or quiet."""
         if isinstance(given, RankChanged) and given.key in self._known:
-            self._known[given.key] = (given.rank, self._known[given.key][1])
+            before = self._known[given.key]
+            self._known[given.key] = Held(given.key, given.rank, before.expires_at)
         self._take(given, now)
 
     def contact(self, link: str, now: Micros) -> None:
-        self._linked, self._link = True, link
+        """Let the device be in contact, and report what the gateway has not been told."""
+        self._link = link
         self._take(self._device.contact(), now)
 
     def alone(self, now: Micros) -> None:
-        if self._linked:
-            self._linked = False
+        """Let the device be out of contact."""
+        if self._feed.in_contact:
             self._take(DOWN, now)
 
-    def look(self, wanted: int | None, now: Micros) -> None:
-        """Let the user look, with contact or without."""
-        if self._linked:
+    def ask(self, wanted: int | None, now: Micros) -> None:
+        """Let the user look while there is contact."""
+        if not self._ended:
             self._take(self._device.ask(wanted, now), now)
-        else:
-            for key in self._device.read_offline(wanted, now):
-                self.history.read.setdefault(key, now)
+
+    def look(self, wanted: int | None, at: Micros) -> None:
+        """Let the user look without contact, at what the device holds."""
+        self._there = {key: there for key, there in self._there.items() if there > at}
+        late = [held for held in self._device.all() if held.key in self._there]
+        for held in late:
+            self._device.forget(held.key)
+        for key in self._device.read_offline(wanted, at):
+            self.history.read.setdefault(key, at)
+        for held in late:
+            self._keep(held)
+
+    def told(self, now: Micros) -> None:
+        """Let the gateway hear of the oldest look without contact that it has not heard of."""
+        if self._device.reads:
+            self._take(self._device.reads.pop(0), now)
+
+    def lost(self, now: Micros) -> None:
+        """Let the device lose its memory, and everything that it holds."""
+        keys = tuple(held.key for held in self._device.all())
+        for key in keys:
+            self._device.forget(key)
+        self._take(Lost(keys), now)
+
+    def unread(self, keys: Iterable[int], now: Micros) -> None:
+        """Let messages be unread after all: the answer with them came too late to be shown."""
+        again = [key for key in keys if self.history.read.pop(key, None) is not None]
+        for key in again:
+            self._keep(self._known[key])
+        self._take(Unread(tuple(self._known[key] for key in again)), now)
+
+    def _keep(self, held: Held) -> None:
+        expires_at = NEVER if held.expires_at is None else held.expires_at
+        self._device.add(held.key, held.rank, expires_at)
 
     def _take(self, given: Input, now: Micros) -> None:
+        if self._ended:
+            return
         device, history = self._device, self.history
         for effect in self._feed.take(given, now):
             if isinstance(effect, Forward):
-                rank, before = self._known[effect.key]
-                device.forward(effect, rank=rank, expires_at=before)
+                held = self._known[effect.key]
+                device.forward(effect, rank=held.rank, expires_at=held.expires_at)
+                if effect.key in self._transit:
+                    self._there[effect.key] = now + self._transit[effect.key]
                 history.forwarded.setdefault(effect.key, now)
                 history.links.setdefault(effect.key, self._link)
             elif isinstance(effect, Show):
@@ -529,64 +665,211 @@ class TopicEstimate:
                 device.rerank(effect)
 
 
+class MomentKind(IntEnum):
+    """What a moment of the log means to an estimate."""
+
+    LOOKED = 0
+    """The user looks without contact, before the gateway is told by the event."""
+    GIVEN = 1
+    """What the event says happens, at the time of the event."""
+    ARRIVED = 2
+    """A message may be considered that was accepted for later."""
+    BOOT_ENDED = 3
+    """The boot ends that wrote the event, and every contact with it."""
+
+
 class LoggedMoment(NamedTuple):
     """Something that happened, with its time and its event."""
 
     at: Micros
     n: int
     row: ReplayRow
+    step: MomentKind = MomentKind.GIVEN
+    transit: Micros = 0
+    """How long an accepted message was under way to the device, once it had left."""
 
 
-def moments(rows: Iterable[ReplayRow]) -> list[LoggedMoment]:
-    """Return what is taken as given, in the order in which it happened: a read that was reported
-    later comes at its own time."""
+def transits(rows: Iterable[ReplayRow]) -> dict[int, Micros]:
+    """Return how long each message was under way: from leaving until the first sign that the device
+    has it, an acknowledgement or a read; without a sign, for ever."""
+    left: dict[int, Micros] = {}
+    there: dict[int, Micros] = {}
+    for row in rows:
+        if row.kind == Kind.RELEASED:
+            left.setdefault(row.msg, row.t)
+        elif row.kind in (Kind.RECEIVED, Kind.DELIVERED, Kind.READ) and row.msg in left:
+            seen = row.at or row.t
+            there[row.msg] = min(seen, there.get(row.msg, seen))
+        elif row.kind == Kind.RETRACTED or row.reason == IN_THE_QUEUE:
+            left.setdefault(row.msg, row.t)
+    return {key: max(0, there.get(key, NEVER) - at) for key, at in left.items()}
+
+
+def moments(rows: Sequence[ReplayRow]) -> list[LoggedMoment]:
+    """Return what is taken as given, in the order in which it happened.
+
+    The order is that of the log, also where the clock went back. A look without contact comes at
+    its own time, before the gateway is told of it; so does a message that was accepted for later.
+    """
     given_kinds = frozenset(GIVEN)
-    given = [
-        LoggedMoment(row.at or row.t, row.n, row)
-        for row in rows
-        if row.kind in given_kinds
-        and row.reason != INSTRUCTION
-        and not (row.kind == Kind.READ and row.msg)
-    ]
-    given.sort()
-    return given
+    under_way = transits(rows)
+    found: list[tuple[Micros, int, LoggedMoment]] = []
+    latest: Micros = 0
+    before: ReplayRow | None = None
+    for row in rows:
+        if before is not None and row.boot != before.boot:
+            # The gateway ended somewhere after the device's last event of the boot.
+            ended = LoggedMoment(before.t, before.n, before, MomentKind.BOOT_ENDED)
+            found.append((latest, before.n, ended))
+        before, latest = row, max(latest, row.t)
+        if row.kind not in given_kinds or row.reason == INSTRUCTION:
+            continue
+        if row.kind == Kind.READ and row.msg:
+            continue
+        if row.kind == Kind.READ and row.at:
+            found.append((row.at, row.n, LoggedMoment(row.at, row.n, row, MomentKind.LOOKED)))
+        late = row.kind == Kind.ACCEPTED and row.after > row.t
+        at, step = (row.after, MomentKind.ARRIVED) if late else (row.t, MomentKind.GIVEN)
+        moment = LoggedMoment(at, row.n, row, step, under_way.get(row.msg, 0))
+        found.append((max(at, latest), row.n, moment))
+    found.sort(key=lambda entry: (*entry[:2], entry[2].step))
+    return [moment for _, _, moment in found]
 
 
-def estimate(given: Sequence[LoggedMoment], choose: Choose) -> dict[str, TopicHistory]:
-    """Return what would have happened, for each topic, if `choose` had chosen the policies."""
-    feeds: dict[str, TopicEstimate] = {}
-    links: dict[int, str] = {}
-    for at, _, row in given:
-        topic, kind = row.topic, row.kind
+def estimate(
+    given: Sequence[LoggedMoment], choose: Choose, *, live: bool = False
+) -> dict[str, TopicHistory]:
+    """Return what would have happened, for each topic, if `choose` had chosen the policies.
+
+    With `live`, `choose` is asked again whenever the log's policy changed.
+    """
+    device = DeviceEstimate(choose, live=live)
+    for moment in given:
+        device.live_through(moment)
+    return device.histories
+
+
+def estimate_live(given: Sequence[LoggedMoment]) -> dict[str, TopicHistory]:
+    """Return what the model says that the live policies did: what was logged, or the model is
+    wrong."""
+    return estimate(given, lambda _, terms: terms.decider(), live=True)
+
+
+class Audit(NamedTuple):
+    """How a model of the live policies compares with what a device's log says about messages."""
+
+    messages: int = 0
+    """Messages of ranked topics that the device's gateway had for it."""
+    agreed: int = 0
+    """Those of them that left and were read, or did not, in the model as in the log."""
+    difference: str = ""
+    """The first message about which the two differ; empty if there is none."""
+
+
+def audit(rows: Sequence[ReplayRow]) -> Audit:
+    """Model the live policies of a device, and compare what left and what was read with the log."""
+    estimated = estimate_live(moments(rows))
+    logged = as_logged(rows, estimated)
+    messages = {row.msg for row in rows if row.kind == Kind.ACCEPTED and row.topic in estimated}
+    wrong: dict[int, str] = {}
+    for topic, model in estimated.items():
+        told = logged[topic]
+        left = told.forwarded.keys() | told.never_left
+        for keys, others, what in (
+            (model.forwarded.keys(), left, "forwarded"),
+            (model.read.keys(), told.read.keys(), "read"),
+        ):
+            wrong |= {key: f"{topic}: the log has not {what} {key}" for key in keys - others}
+            wrong |= {key: f"{topic}: only the log has {what} {key}" for key in others - keys}
+    messages |= wrong.keys()
+    difference = wrong[min(wrong)] if wrong else ""
+    return Audit(len(messages), len(messages) - len(wrong), difference)
+
+
+class DeviceEstimate:
+    """All ranked topics of one device, modelled from the moments that its log gives."""
+
+    def __init__(self, choose: Choose, *, live: bool) -> None:
+        self._choose = choose
+        self._live = live
+        self._feeds: dict[str, TopicEstimate] = {}
+        self._ended: dict[str, TopicEstimate] = {}
+        """Topics that are no longer subscribed to, of which the device may still hold messages."""
+        self._links: dict[int, str] = {}
+        """The links of open channels."""
+        self.histories: dict[str, TopicHistory] = {}
+
+    def live_through(self, moment: LoggedMoment) -> None:
+        """Let a moment of the log happen."""
+        at, _, row, step, _ = moment
+        topic = row.topic
+        feeds = self._feeds
         for feed in feeds.values() if not topic else (feeds[topic],) if topic in feeds else ():
             feed.wake(at)
-        if kind == Kind.SUBSCRIBED and topic:
-            terms = terms_of(row.terms)
-            if topic not in feeds:
-                feeds[topic] = TopicEstimate(terms, choose(topic, terms), at)
-        elif kind == Kind.CONTACT_STARTED:
-            links[row.channel] = row.link
-        elif kind == Kind.CONTACT_LOST:
-            links.pop(row.channel, None)
-            if not links:
-                for feed in feeds.values():
-                    feed.alone(at)
+        if step is MomentKind.BOOT_ENDED:
+            self._links.clear()
+            self._alone(at)
+        elif step is MomentKind.LOOKED:
+            looked_at = feeds.get(topic) or self._ended.get(topic)
+            if looked_at is not None:
+                looked_at.look(_wanted(row), at)
+        elif row.kind == Kind.SUBSCRIBED and topic and row.terms:
+            self._subscribe(topic, terms_of(row.terms), at)
+        elif row.kind == Kind.CONTACT_STARTED:
+            self._links[row.channel] = row.link
+            for feed in self._ended.values():
+                feed.forget()
+        elif row.kind == Kind.CONTACT_LOST:
+            self._links.pop(row.channel, None)
+            if not self._links:
+                self._alone(at)
+        elif row.kind == Kind.REMOVED:
+            feeds.clear()
+            self._ended.clear()
         elif topic in feeds:
-            _give(feeds[topic], row, next(reversed(links.values()), ""), at)
-    return {topic: feed.history for topic, feed in feeds.items()}
+            self._give(topic, moment)
+
+    def _alone(self, at: Micros) -> None:
+        for feed in self._feeds.values():
+            feed.alone(at)
+
+    def _subscribe(self, topic: str, terms: LoggedTerms, at: Micros) -> None:
+        policy = self._choose(topic, terms)
+        if topic in self._feeds:
+            self._feeds[topic].renew(terms, policy, at)
+        else:
+            history = self.histories.setdefault(topic, TopicHistory())
+            self._ended.pop(topic, None)
+            self._feeds[topic] = TopicEstimate(terms, policy, at, history)
+
+    def _give(self, topic: str, moment: LoggedMoment) -> None:
+        at, row = moment.at, moment.row
+        feed, kind = self._feeds[topic], row.kind
+        if kind == Kind.ACCEPTED:
+            feed.arrived(Held(row.msg, row.rank, row.before or None), moment.transit, at)
+        elif kind == Kind.RANK_CHANGED:
+            feed.given(RankChanged(row.msg, row.rank), at)
+        elif kind in (Kind.CANCELLED, Kind.REPLACED):
+            feed.given(EventWithdrawn(row.msg), at)
+        elif kind == Kind.CONTEXT_CHANGED:
+            feed.given(Muted(row.reason == "quiet"), at)
+        elif kind == Kind.READ:
+            if row.at:
+                feed.told(at)
+            else:
+                feed.ask(_wanted(row), at)
+        elif kind == Kind.REPORTED and row.reason == "lost":
+            feed.lost(at)
+        elif kind == Kind.REPORTED and row.reason == "unread":
+            feed.unread(row.keys, at)
+        elif kind == Kind.REPORTED:
+            feed.contact(next(reversed(self._links.values()), ""), at)
+        elif kind == Kind.POLICY_CHANGED and self._live:
+            feed.follow(self._choose(topic, terms_of(row.terms)))
+        elif kind == Kind.UNSUBSCRIBED:
+            feed.end()
+            self._ended[topic] = self._feeds.pop(topic)
 
 
-def _give(feed: TopicEstimate, row: ReplayRow, link: str, at: Micros) -> None:
-    kind = row.kind
-    if kind == Kind.ACCEPTED:
-        feed.arrived(row.msg, row.rank, row.before or None, at)
-    elif kind == Kind.RANK_CHANGED:
-        feed.given(RankChanged(row.msg, row.rank), at)
-    elif kind in (Kind.CANCELLED, Kind.REPLACED):
-        feed.given(EventWithdrawn(row.msg), at)
-    elif kind == Kind.CONTEXT_CHANGED:
-        feed.given(Muted(row.reason == "quiet"), at)
-    elif kind == Kind.REPORTED:
-        feed.contact(link, at)
-    elif kind == Kind.READ:
-        feed.look(None if row.wanted < 0 else row.wanted, at)
+def _wanted(row: ReplayRow) -> int | None:
+    return None if row.wanted < 0 else row.wanted

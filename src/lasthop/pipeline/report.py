@@ -76,6 +76,7 @@ def render(summary: PipelineSummary, policies: Policies | None = None) -> str:
             "whose battery suffers least from messaging, relative to doing nothing.",
             _energy(summary),
         ),
+        _agreement(summary),
         _channels(summary),
         _quarantine(summary),
         _policy(policies),
@@ -294,6 +295,23 @@ def _channels(summary: PipelineSummary) -> str:
     )
 
 
+def _agreement(summary: PipelineSummary) -> str:
+    found = summary.agreement
+    if not found.devices:
+        return ""
+    text = (
+        f"The model of the live policies treats {found.agreed:,} of {found.messages:,} messages "
+        f"({found.share:.2%}) as the log does, and {found.trusted:,} of {found.devices:,} devices "
+        "well enough to learn from."
+    )
+    rows = [
+        (f"{one.app}/{one.dev}", one.difference, f"{one.agreed:,} of {one.messages:,}")
+        for one in found.worst
+    ]
+    table = _table("Devices that nothing is learned from", ("device", "", "alike"), rows, left=2)
+    return f"<h2>Whether estimates can be trusted</h2><p>{html.escape(text)}</p>{table}"
+
+
 def _quarantine(summary: PipelineSummary) -> str:
     return _table(
         "In quarantine",
@@ -314,11 +332,15 @@ def _policy(policies: Policies | None) -> str:
         ("choices for devices", f"{len(policies.devices):,}"),
         ("networks with an interval", f"{len(policies.heartbeats):,}"),
     ]
-    if held:
-        rows.append(
-            (
-                "waste and loss on held-out days",
-                f"{held['waste_and_loss']:.2%} (live {held['live_waste_and_loss']:.2%})",
+    for measure in ("waste", "loss"):
+        if measure in held:
+            others = ", ".join(
+                f"{name} {held[key]:.2%}"
+                for name, key in (
+                    ("live", f"live_{measure}"),
+                    ("predictive", f"predictive_{measure}"),
+                )
+                if key in held
             )
-        )
+            rows.append((f"{measure} on held-out days", f"{held[measure]:.2%} ({others})"))
     return _table(f"Policy {policies.version}", ("", ""), rows, left=2)

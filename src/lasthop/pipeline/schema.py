@@ -86,6 +86,12 @@ LINE = StructType([*EVENT.fields, StructField(BAD, StringType())])
 DATED_EVENT = StructType([*EVENT.fields, StructField("date", DateType())])
 """The schema of an event with the UTC day on which it happened."""
 
+BRONZE_EVENT = StructType([*DATED_EVENT.fields, StructField("log", StringType())])
+"""The schema of an event of bronze: with the directory of its log, within what was read."""
+
+STORED_EVENT = StructType([*DATED_EVENT.fields, StructField("store", StringType())])
+"""The schema of an event whose store is known: its gateway, whatever that is called."""
+
 
 def day_of(micros: Column) -> Column:
     """Return the UTC day of a time in microseconds."""
@@ -102,7 +108,7 @@ def filled(events: DataFrame) -> DataFrame:
             columns.append(fn.coalesce(fn.col(name), fn.array().cast(kind)).alias(name))
         else:
             columns.append(fn.coalesce(fn.col(name), fn.lit(default).cast(kind)).alias(name))
-    return events.select(*columns, "date")
+    return events.select(*columns, "date", "store")
 
 
 def conform(frame: DataFrame, schema: StructType) -> DataFrame:

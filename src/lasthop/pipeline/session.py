@@ -13,10 +13,10 @@ from lasthop.pipeline.java import ensure_java
 
 __all__ = ["SparkError", "open_session", "through_connect"]
 
-LONGEST_LINE = 1 << 20
-"""The longest line that is read, in bytes. An event has a few hundred, with a thousand keys about
-twenty thousand; a file that is not ours must not fill the memory. A longer line is skipped, and
-shows as a gap in the offsets."""
+LONGEST_LINE = 80 << 20
+"""The longest line that is read, in bytes: longer than a segment of a gateway, so that a line is
+skipped only in a file that no gateway has written. Such files are named, see
+`bronze.foreign_files`; they must not fill the memory."""
 
 SETTINGS = {
     "spark.sql.session.timeZone": "UTC",

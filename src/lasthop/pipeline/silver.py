@@ -26,7 +26,7 @@ from pyspark.sql.types import (
 from lasthop.events import Kind
 from lasthop.message import GATEWAY
 from lasthop.pipeline.ids import ID
-from lasthop.pipeline.schema import DATED_EVENT, ENDS, LIFE, conform, day_of, filled
+from lasthop.pipeline.schema import ENDS, LIFE, STORED_EVENT, conform, day_of, filled
 
 TEXT, NUMBER, REAL, FLAG, DAY = StringType(), LongType(), DoubleType(), BooleanType(), DateType()
 
@@ -36,9 +36,10 @@ def table(**columns: StringType | LongType | DoubleType | BooleanType | DateType
     return StructType([StructField(name, kind) for name, kind in columns.items()])
 
 
-EVENTS = DATED_EVENT
+EVENTS = STORED_EVENT
 
 DELIVERIES = table(
+    store=TEXT,
     app=TEXT,
     dev=TEXT,
     msg=NUMBER,
@@ -87,6 +88,7 @@ DELIVERIES = table(
 `copies` counts how often it was delivered; `outcome` is empty while the delivery is open."""
 
 READS = table(
+    store=TEXT,
     app=TEXT,
     dev=TEXT,
     topic=TEXT,
@@ -101,6 +103,7 @@ READS = table(
 """Looks of users at a topic, for the best `wanted` messages (-1: as many as Max allows)."""
 
 CONTACTS = table(
+    store=TEXT,
     app=TEXT,
     dev=TEXT,
     gw=TEXT,
@@ -117,6 +120,7 @@ CONTACTS = table(
 """Contacts of devices, each over one channel; `ended_at` is empty while the contact lasts."""
 
 HEARTBEATS = table(
+    store=TEXT,
     app=TEXT,
     dev=TEXT,
     link=TEXT,
@@ -131,7 +135,15 @@ HEARTBEATS = table(
 """Heartbeats after `interval` without traffic, and whether each was answered."""
 
 RANK_CHANGES = table(
-    app=TEXT, dev=TEXT, topic=TEXT, msg=NUMBER, t=NUMBER, rank=REAL, n=NUMBER, date=DAY
+    store=TEXT,
+    app=TEXT,
+    dev=TEXT,
+    topic=TEXT,
+    msg=NUMBER,
+    t=NUMBER,
+    rank=REAL,
+    n=NUMBER,
+    date=DAY,
 )
 """Changes of the rank that a message has for a device's feed."""
 
@@ -139,8 +151,13 @@ MISSED = "missed"
 """The `reason` of a heartbeat that was not answered."""
 
 
+DELIVERY = ("store", "app", "dev", "msg")
+"""The columns that identify a delivery: two gateways may give the same name to different devices,
+and the same key to different messages."""
+
+
 def events(bronze: DataFrame, *, copied: Collection[date] | None = None) -> DataFrame:
-    """Return each event once, with its defaults filled in.
+    """Return each event of bronze, whose store is known, once, with its defaults filled in.
 
     This takes one shuffle of whole events by their ids, but only for the `copied` days (all, if
     they are not known): copies may come in any batch, and usually there are none.
@@ -178,7 +195,7 @@ def deliveries(events: DataFrame) -> DataFrame:
     on_link = kind.isin(Kind.TRANSMITTED, Kind.DELIVERED, Kind.SENT) & (fn.col("link") != "")
     rows = (
         events.where(about_a_delivery())
-        .groupBy("msg", "dev", "app")
+        .groupBy("msg", "dev", "app", "store")
         .agg(
             fn.min(when(Kind.ACCEPTED, "t")).alias("accepted_at"),
             *(
@@ -255,13 +272,17 @@ def contacts(events: DataFrame) -> DataFrame:
     """
     kind = fn.col("kind")
     started, lost = kind == Kind.CONTACT_STARTED, kind == Kind.CONTACT_LOST
-    restarts = events.where(kind == Kind.GATEWAY_STARTED).select(
-        "gw", (fn.col("boot") - 1).alias("boot"), fn.col("t").alias("restarted_at")
+    starts = (
+        events.where(kind == Kind.GATEWAY_STARTED)
+        .groupBy("store")
+        .agg(fn.sort_array(fn.collect_list(fn.struct("boot", "t"))).alias("starts"))
     )
+    later = fn.filter("starts", lambda start: start["boot"] > fn.col("boot"))
     rows = (
         events.where(started | lost)
-        .groupBy("app", "dev", "gw", "boot", "channel")
+        .groupBy("app", "dev", "store", "boot", "channel")
         .agg(
+            fn.min("gw").alias("gw"),
             fn.min(fn.when(started, fn.col("t"))).alias("started_at"),
             fn.max(fn.when(lost, fn.col("t"))).alias("lost_at"),
             fn.max_by("link", fn.when(started, fn.col("n"))).alias("link"),
@@ -270,7 +291,8 @@ def contacts(events: DataFrame) -> DataFrame:
             fn.max_by("reason", fn.when(lost, fn.col("n"))).alias("reason"),
         )
         .where(fn.col("started_at").isNotNull())
-        .join(fn.broadcast(restarts.dropDuplicates(["gw", "boot"])), ["gw", "boot"], "left")
+        .join(fn.broadcast(starts), "store", "left")
+        .withColumn("restarted_at", fn.get(later, fn.lit(0))["t"])
         .withColumn("ended_at", fn.coalesce("lost_at", "restarted_at"))
         .withColumn(
             "reason",

@@ -16,7 +16,8 @@ from datetime import date
 from pyspark.sql import functions as fn
 from pyspark.sql.streaming.query import StreamingQuery
 
-from lasthop.pipeline.bronze import BATCH_BYTES, Ingestion, read_events
+from lasthop.pipeline.bronze import BATCH_BYTES, Ingestion
+from lasthop.pipeline.ids import ID
 from lasthop.pipeline.jobs import Pipeline, late
 
 
@@ -71,6 +72,7 @@ class LogStream:
     def _refresh(self, ingestion: Ingestion) -> None:
         began = time.monotonic()
         pipeline, progress = self._pipeline, self.progress
+        pipeline.identify()
         fresh, old = late(pipeline.changed(), newest=self._newest_day())
         if fresh:
             starts = pipeline.make_silver(fresh)
@@ -96,10 +98,7 @@ class LogStream:
         if not days:
             return 0
         counts = []
-        for frame in (
-            read_events(self._pipeline.spark, self._pipeline.lake),
-            self._pipeline.silver("events"),
-        ):
+        for frame in (self._pipeline.bronze(), self._pipeline.silver("events")):
             of_days = frame.where(fn.col("date").isin(*days))
-            counts.append(of_days.select("gw", "boot", "n").distinct().count())
+            counts.append(of_days.select(*ID).distinct().count())
         return counts[0] - counts[1]

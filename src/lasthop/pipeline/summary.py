@@ -13,6 +13,7 @@ import msgspec
 from pyspark.sql import DataFrame, functions as fn
 
 from lasthop.clock import Micros
+from lasthop.pipeline.audit import Agreed, agreed
 from lasthop.pipeline.bronze import quarantined
 from lasthop.pipeline.gold.calendar import HOURS
 from lasthop.pipeline.jobs import Pipeline
@@ -145,6 +146,8 @@ class PipelineSummary(msgspec.Struct, kw_only=True):
     energy: list[Efficiency]
     channels: list[ChannelSummary]
     quarantine: list[Quarantined]
+    agreement: Agreed = msgspec.field(default_factory=Agreed)
+    """How well the model of the live policies agrees with the log, and for whom it does not."""
 
 
 def summarise(pipeline: Pipeline, now: Micros) -> PipelineSummary:
@@ -162,6 +165,7 @@ def summarise(pipeline: Pipeline, now: Micros) -> PipelineSummary:
         energy=_energy(pipeline),
         channels=_channels(pipeline),
         quarantine=_quarantine(pipeline),
+        agreement=agreed(pipeline.gold("agreement")),
     )
 
 

@@ -1,13 +1,14 @@
 """Which forwarding policy suits a reader: every candidate is tried on the reader's own past.
 
-A device's history is replayed under each candidate, and the one that wasted and lost least is
-taken, with what it had learned by then. The last part of the history does not take part in the
-choice; it shows what the choice achieves. This module does not use Spark.
+A device's history is replayed under each candidate, and counted in three parts. The first says what
+each candidate wastes and loses, the second how much loss a choice really means, and the last part
+takes no part in the choice: it shows what the choice achieves. `lasthop.pipeline.learn` chooses.
+This module does not use Spark.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -17,21 +18,18 @@ from lasthop.decision.policies import Policy
 from lasthop.decision.policies.memory import memory_of
 from lasthop.events import Kind
 from lasthop.pipeline.replay import (
-    GIVEN,
     ON_LINE,
     LoggedMoment,
     LoggedTerms,
     ReplayRow,
     TopicHistory,
     as_logged,
+    audit,
     decider,
     estimate,
     moments,
 )
 from lasthop.policy import Forwarding
-
-TUNED = (*GIVEN, Kind.RELEASED)
-"""The kinds of events that `tune` looks at: what is given, and what the live policy forwarded."""
 
 LIVE = -1
 """The number that stands for the live policy in place of a candidate."""
@@ -42,9 +40,15 @@ CANDIDATES: tuple[Forwarding, ...] = (
     Forwarding(policy="predictive", price=0.25),
     Forwarding(policy="predictive", price=1.0),
     Forwarding(policy="predictive", price=3.0),
+    Forwarding(policy="predictive", price=10.0),
+    ON_LINE,
 )
 """The policies that are tried. Few, and far apart: neighbours differ less than two weeks of one
-reader do."""
+reader do. The last one loses nothing, for apps whose budget of loss is next to none."""
+
+BASELINE = CANDIDATES.index(Forwarding(policy="predictive"))
+"""The number of the candidate that a choice has to beat: the predictive policy with its defaults,
+from the device's first day on, which needs no pipeline."""
 
 ENOUGH_READS = 8
 """The least number of reads for which a device gets its own policy; with fewer reads a choice would
@@ -58,7 +62,7 @@ DIGITS = 6
 
 
 class Score(NamedTuple):
-    """How one candidate did with one topic of one device: counts, before and after the split."""
+    """How one candidate did with one topic of one device: counts of the three parts."""
 
     topic: str
     segment: str
@@ -68,40 +72,58 @@ class Score(NamedTuple):
     wasted: int
     read_online: int
     lost: int
+    fit_forwarded: int
+    fit_wasted: int
+    fit_read_online: int
+    fit_lost: int
     held_forwarded: int
     held_wasted: int
     held_read_online: int
     held_lost: int
-    best: bool
-    """Whether the candidate is this device's own choice; only then `memory` is filled."""
+    messages: int
+    """Messages of the whole device; `agreed` says how many of them the model of the live policies
+    treats as the log does."""
+    agreed: int
     memory: str
+    """What the candidate knew at the end, as JSON; empty for the live policy."""
 
 
 def tune(
-    rows: Sequence[ReplayRow], *, split: Micros, candidates: Sequence[Forwarding] = CANDIDATES
+    rows: Sequence[ReplayRow],
+    *,
+    fit: Micros,
+    split: Micros,
+    candidates: Sequence[Forwarding] = CANDIDATES,
 ) -> list[Score]:
-    """Return the scores of a device. Messages accepted from `split` on only count as held out."""
+    """Return the scores of a device: of the messages accepted before `fit`, from then on, and from
+    `split` on."""
     given = moments(rows)
     accepted = {row.msg: row.t for row in rows if row.kind == Kind.ACCEPTED}
     on_line = estimate(given, lambda _, terms: decider(ON_LINE, terms.as_subscription()))
     span = (given[-1].at - given[0].at) / DAY if given else 0.0
     reads = {topic: [row for row in rows if _looked(row, topic)] for topic in on_line}
+    audited = audit(rows)
     found: list[Score] = []
     histories = {LIVE: (as_logged(rows, on_line), dict[str, Policy]())}
     for number, candidate in enumerate(candidates):
         histories[number] = _tried(given, candidate)
     for topic, best in on_line.items():
         segment = _segment(reads[topic], span)
-        scores = []
         for number, (history, policies) in histories.items():
-            early = counts(history[topic], best, accepted, None, split)
-            late = counts(history[topic], best, accepted, split, None)
+            parts = [
+                counts(history[topic], best, accepted, since, until)
+                for since, until in ((None, fit), (fit, split), (split, None))
+            ]
             memory = ""
             if topic in policies:
                 memory = msgspec.json.encode(_rounded(memory_of(policies[topic]))).decode()
-            score = Score(topic, segment, number, len(reads[topic]), *early, *late, False, memory)
-            scores.append(score)
-        found.extend(_marked(scores))
+            first, second, held = parts
+            found.append(
+                Score(
+                    *(topic, segment, number, len(reads[topic]), *first, *second, *held),
+                    *(audited.messages, audited.agreed, memory),
+                )
+            )
     return found
 
 
@@ -145,31 +167,11 @@ def counts(
         at = accepted[key]
         return (since is None or at >= since) and (until is None or at < until)
 
-    forwarded = {key for key in history.forwarded if within(key)}
-    read = {key for key in history.read if within(key)}
+    # The log may begin after a message that it says was read.
+    forwarded = {key for key in history.forwarded if key in accepted and within(key)}
+    read = {key for key in history.read if key in accepted and within(key)}
     online = {key for key in best.read if within(key)}
     return len(forwarded), len(forwarded - read), len(online), len(online - read)
-
-
-def cost(forwarded: int, wasted: int, read_online: int, lost: int) -> float:
-    """Return the sum of waste and loss; the lower, the better."""
-    waste = wasted / forwarded if forwarded else 0.0
-    loss = lost / read_online if read_online else 0.0
-    return waste + loss
-
-
-def _marked(scores: Iterable[Score]) -> list[Score]:
-    """Mark the best candidate, unless there are too few reads; drop the memory of the others."""
-    scores = list(scores)
-    candidates = [score for score in scores if score.candidate != LIVE]
-    best = min(
-        candidates, key=lambda s: (cost(s.forwarded, s.wasted, s.read_online, s.lost), s.candidate)
-    )
-    sure = best.reads >= ENOUGH_READS
-    return [
-        score._replace(best=True) if sure and score is best else score._replace(memory="")
-        for score in scores
-    ]
 
 
 def _rounded(value: Any) -> Any:

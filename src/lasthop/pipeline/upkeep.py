@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from lasthop.pipeline.bronze import EVENTS, fingerprint
 from lasthop.pipeline.lake import Lake, swap
-from lasthop.pipeline.schema import EVENT
+from lasthop.pipeline.schema import BRONZE_EVENT
 
 
 def committed_batches(lake: Lake) -> set[int]:
@@ -39,8 +39,9 @@ def compact(spark: SparkSession, lake: Lake, *, most_files: int = 4) -> int:
         parts = max(1, size // (128 << 20))
         # Neighbouring events of a device are alike: sorted, they take half the space.
         (
-            spark.read.schema(EVENT)
+            spark.read.schema(BRONZE_EVENT)
             .parquet(*map(str, files))
+            .drop("date")
             .repartitionByRange(parts, "app", "dev", "n")
             .sortWithinPartitions("app", "dev", "n")
             .write.mode("overwrite")

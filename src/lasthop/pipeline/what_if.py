@@ -49,6 +49,7 @@ MEASURED = (
 """The sums for a device, as it was (`live_`) and as it would have been (`what_`)."""
 
 COMPARED = table(
+    store=TEXT,
     app=TEXT,
     dev=TEXT,
     decisions=NUMBER,
@@ -204,7 +205,7 @@ def answer(events: DataFrame, policy: Forwarding | Policies, *, name: str) -> Po
             fn.sum("decisions").alias("decisions"),
             fn.sum("same").alias("same"),
             fn.min(fn.when(fn.col("difference") != "", fn.col("difference"))).alias("difference"),
-            *(fn.sum(column).alias(column) for column in COMPARED.names[5:]),
+            *(fn.sum(column).alias(column) for column in COMPARED.names[6:]),
         ).first()
         result = PolicyComparison(name)
         if sums is None or not sums["devices"]:

@@ -110,7 +110,15 @@ class Lineage(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     events: int = 0
     held_out: dict[str, float] = {}
     """The results on the last part of the log, which was not used for learning; `live_` marks those
-    of the policy in force at that time."""
+    of the policy in force at that time, `predictive_` those of the predictive policy with its
+    defaults. `agreement` is the share of messages that the model of the live policies treats as the
+    log does, `refused` the number of devices for which that is too little to learn from."""
+    budgets: dict[str, float] = {}
+    """The share of messages that each app may lose."""
+    over_budget: tuple[str, ...] = ()
+    """The apps for which no choice stays within the budget; theirs loses least."""
+    refused: tuple[str, ...] = ()
+    """Some of the devices that nothing was learned from."""
     note: str = ""
 
 

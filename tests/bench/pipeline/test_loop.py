@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+from math import sqrt
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from bench.pipeline.judges import JUDGED, SEEDS, measured, ratio
 from bench.pipeline.loop import WAYS, Loop, close
 from lasthop.policy import BUILT_IN, Forwarding, encode
 from lasthop.runtime.cli import main
@@ -71,3 +74,36 @@ def test_machines_get_the_rates_of_every_way(
     told = json.loads(capsys.readouterr().out)
     assert set(told["rates"]) == set(WAYS)
     assert told["seed"] == 0
+
+
+def test_an_interval_is_over_devices() -> None:
+    value, low, high = ratio([(1, 10), (3, 10), (2, 10)])
+    assert value == pytest.approx(0.2)
+    assert (high - value) == pytest.approx(1.959964 * sqrt(2 * 3 / 2) / 30, abs=1e-6)
+    assert low == pytest.approx(value - (high - value), abs=2e-6)
+    assert ratio([(0, 0)]) == [0.0, 0.0, 0.0]
+
+
+def test_what_is_judged_has_ranks_and_bytes(tmp_path: Path) -> None:
+    loop = closed(tmp_path, Forwarding())
+    figures = measured([loop.live, loop.live], DAYS - SWITCH)
+    assert 0 < figures["rank_retained"][0] <= 1
+    assert figures["bytes_per_read_online"][0] > 8
+    assert figures["waste"] == [pytest.approx(loop.live.waste, abs=1e-6)] * 3
+    assert set(JUDGED) <= set(WAYS)
+    assert not set(SEEDS) & {0, 1, 2, 3}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.skipif("PIPELINE_NIGHTLY" not in os.environ, reason="make nightly: Spark learns")
+def test_fleets_judge_what_is_learned_from_their_logs(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--seeds", "1", "--devices", "4", "--days", "8", "--switch", "6", "--json"]
+    with pytest.raises(SystemExit) as ended:
+        main(["bench", "loop", *arguments])
+    assert ended.value.code == 0
+    told = json.loads(capsys.readouterr().out)
+    assert set(told["ways"]) == {WAYS[name] for name in JUDGED}
+    assert all(
+        low <= value <= high for way in told["ways"].values() for value, low, high in way.values()
+    )

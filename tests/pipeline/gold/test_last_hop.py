@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 from lasthop.clock import HOUR
 from lasthop.events import Kind
 from lasthop.pipeline import silver
-from lasthop.pipeline.gold.last_hop import feeds, last_hop, read_on_line
+from lasthop.pipeline.gold.last_hop import agreement, feeds, last_hop, read_on_line, replayed
 from tests.pipeline.rows import NOON, History
 
 TERMS = '{"subscription":{"max":2},"policy":"on-demand","tuning":{"max":2}}'
@@ -45,7 +45,7 @@ def test_loss_is_what_the_on_line_reader_has_read_and_this_one_has_not(
     spark: SparkSession,
 ) -> None:
     events = the_story().frame(spark)
-    on_line = read_on_line(events)
+    on_line = read_on_line(replayed(events))
     # On-line, 1, 2 and 3 are on the device at once: the look without contact shows 1 and 2, the
     # one with contact 4 and 3.
     assert sorted(row["msg"] for row in on_line.collect()) == [1, 2, 3, 4]
@@ -60,6 +60,29 @@ def test_waste_is_what_was_forwarded_and_never_read(spark: SparkSession) -> None
     history = the_story()
     history.tell(Kind.RELEASED, NOON + 6 * HOUR, msg=3, topic="news", reason="sent ahead of a read")
     events = history.frame(spark)
-    (row,) = last_hop(silver.deliveries(events), read_on_line(events), feeds(events)).collect()
+    (row,) = last_hop(
+        silver.deliveries(events), read_on_line(replayed(events)), feeds(events)
+    ).collect()
     assert (row["forwarded"], row["wasted"]) == (3, 1)
     assert row["waste"] == 1 / 3
+
+
+def test_a_device_of_two_gateways_is_replayed_for_each_alone(spark: SparkSession) -> None:
+    history, other = the_story(), the_story()
+    for event in other.events:
+        event.gw = "other"
+    both = history.frame(spark).unionByName(other.frame(spark)).repartition(3)
+    found = replayed(both)
+    on_line = read_on_line(found)
+    assert sorted((row["store"], row["msg"]) for row in on_line.collect()) == [
+        (store, msg) for store in ("gw", "other") for msg in (1, 2, 3, 4)
+    ]
+    (row,) = last_hop(silver.deliveries(both), on_line, feeds(both)).collect()
+    assert (row["arrived"], row["forwarded"], row["read_online"], row["lost"]) == (8, 4, 8, 4)
+    rows = sorted(agreement(found).collect())
+    assert [
+        (r["store"], r["messages"], r["agreed"], r["share"], r["difference"]) for r in rows
+    ] == [
+        ("gw", 4, 4, 1.0, ""),
+        ("other", 4, 4, 1.0, ""),
+    ]

@@ -83,6 +83,28 @@ def test_order_is_judged_within_a_lane(spark: SparkSession) -> None:
     assert row["duplicates"] == 0
 
 
+def test_nobody_promised_an_order_for_ranked_topics(spark: SparkSession) -> None:
+    row = measured(
+        spark,
+        delivery(1, released_n=10, delivered_n=101),
+        delivery(2, released_n=30, delivered_n=102, topic="news"),
+        delivery(3, released_n=20, delivered_n=103),
+        delivery(4, released_n=15, delivered_n=104, topic="news"),
+        delivery(5, released_n=12, delivered_n=105),
+    )
+    # Only the last one of the plain ones was overtaken.
+    assert row["order_violations"] == 1
+
+
+def test_gateways_share_no_lane(spark: SparkSession) -> None:
+    row = measured(
+        spark,
+        delivery(1, released_n=30, delivered_n=101, store="one"),
+        delivery(2, released_n=20, delivered_n=102, store="other"),
+    )
+    assert row["order_violations"] == 0
+
+
 def test_duplicates_and_bytes(spark: SparkSession) -> None:
     row = measured(
         spark,

@@ -33,7 +33,7 @@ def zones(events: DataFrame) -> DataFrame:
         .withColumn("zone", fn.coalesce(fn.nullif(fn.col("zone"), fn.lit("")), preferred))
         .where(fn.col("zone") != "")
     )
-    return told.groupBy("app", "dev").agg(fn.max_by("zone", "n").alias("zone"))
+    return told.groupBy("app", "dev").agg(fn.max_by("zone", fn.struct("t", "n")).alias("zone"))
 
 
 def link_hours(contacts: DataFrame, zones: DataFrame, *, until: int) -> DataFrame:

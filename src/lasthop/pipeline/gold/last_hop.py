@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -13,18 +13,34 @@ from pyspark.sql.types import StructType
 from lasthop.events import Kind
 from lasthop.pipeline.replay import (
     COLUMNS,
-    GIVEN,
     KINDS,
     ON_LINE,
     ReplayRow,
+    audit,
     decider,
     estimate,
     moments,
 )
 from lasthop.pipeline.schema import conform, ratio
-from lasthop.pipeline.silver import DAY, NUMBER, REAL, TEXT, table
+from lasthop.pipeline.silver import DAY, DELIVERY, NUMBER, REAL, TEXT, table
 
-READ_ON_LINE = table(app=TEXT, dev=TEXT, msg=NUMBER)
+REPLAYED = table(
+    store=TEXT, app=TEXT, dev=TEXT, msg=NUMBER, messages=NUMBER, agreed=NUMBER, difference=TEXT
+)
+"""What a replay of a device says: a row for each message `msg` that its user would have read under
+the on-line policy; and one row with `msg` 0 that has its audit."""
+
+AGREEMENT = table(
+    store=TEXT,
+    app=TEXT,
+    dev=TEXT,
+    messages=NUMBER,
+    agreed=NUMBER,
+    share=REAL,
+    difference=TEXT,
+)
+"""For each device with ranked topics, how many of its messages the model of the live policies
+treats as the log does; `difference` names the first other one."""
 
 LAST_HOP = table(
     app=TEXT,
@@ -46,48 +62,66 @@ def by_device(
     events: DataFrame,
     work: Callable[[str, str, list[ReplayRow]], dict[str, list[Any]]],
     schema: StructType,
-    *,
-    kinds: Sequence[Kind] = KINDS,
 ) -> DataFrame:
-    """Give every device's events of some kinds, in their order, to `work`, in Arrow batches.
+    """Give the events that every device has in one store, in their order, to `work`, in Arrow
+    batches. Numbers of different stores have no order, so a device that has been with two gateways
+    is replayed twice.
 
     This takes one shuffle by device; a device's events of the log fit into the memory of a task.
     """
     arrow = to_arrow_schema(schema)
-    needed = events.where(fn.col("kind").isin(*kinds) & (fn.col("dev") != "")).select(
-        "app", "dev", *COLUMNS
+    needed = events.where(fn.col("kind").isin(*KINDS) & (fn.col("dev") != "")).select(
+        "store", "app", "dev", *COLUMNS
     )
 
     def replayed(key: tuple[Any, ...], table: pa.Table) -> pa.Table:
-        app, dev = (part.as_py() for part in key)
+        store, app, dev = (part.as_py() for part in key)
         columns = [table.column(name).to_pylist() for name in COLUMNS]
         rows = sorted(map(ReplayRow, *columns))
         found = work(app, dev, rows)
         length = len(next(iter(found.values())))
         # The types are named, since a device may have no rows.
-        return pa.table({"app": [app] * length, "dev": [dev] * length, **found}, schema=arrow)
+        keys = {"store": [store] * length, "app": [app] * length, "dev": [dev] * length}
+        return pa.table({**keys, **found}, schema=arrow)
 
-    return needed.groupBy("app", "dev").applyInArrow(replayed, schema)
+    return needed.groupBy("store", "app", "dev").applyInArrow(replayed, schema)
 
 
-def read_on_line(events: DataFrame) -> DataFrame:
-    """Return what the users would have read if everything had been forwarded as soon as there was
-    contact: the same arrivals, contacts and looks, through the same feeds and device queue."""
+def replayed(events: DataFrame) -> DataFrame:
+    """Replay every device under the on-line policy, and under its own for the audit; one shuffle by
+    device for both."""
 
     def work(app: str, dev: str, rows: list[ReplayRow]) -> dict[str, list[Any]]:
         histories = estimate(
             moments(rows), lambda _, terms: decider(ON_LINE, terms.as_subscription())
         )
-        keys = [key for history in histories.values() for key in history.read]
-        return {"msg": keys}
+        keys = [0, *(key for history in histories.values() for key in history.read)]
+        rest = [None] * (len(keys) - 1)
+        found = audit(rows)
+        columns = {name: [value, *rest] for name, value in found._asdict().items()}
+        return {"msg": keys, **columns}
 
-    return by_device(events, work, READ_ON_LINE, kinds=GIVEN)
+    return by_device(events, work, REPLAYED)
+
+
+def read_on_line(replayed: DataFrame) -> DataFrame:
+    """Return what the users would have read if everything had been forwarded as soon as there was
+    contact: the same arrivals, contacts and looks, through the same feeds and device queue."""
+    return replayed.where(fn.col("msg") != 0).select(*DELIVERY)
+
+
+def agreement(replayed: DataFrame) -> DataFrame:
+    """Return for each device with ranked topics how well the model of its live policies agrees with
+    its log: an estimate is worth as much as this figure."""
+    rows = replayed.where((fn.col("msg") == 0) & (fn.col("messages") > 0))
+    share = ratio(fn.col("agreed"), fn.col("messages"))
+    return conform(rows.withColumn("share", share), AGREEMENT)
 
 
 def feeds(events: DataFrame) -> DataFrame:
     """Return the topics whose volume is limited: those that were subscribed to with terms."""
     limited = (fn.col("kind") == Kind.SUBSCRIBED) & (fn.col("terms") != "")
-    return events.where(limited).select("app", "dev", "topic").distinct()
+    return events.where(limited).select("store", "app", "dev", "topic").distinct()
 
 
 def last_hop(deliveries: DataFrame, read_on_line: DataFrame, feeds: DataFrame) -> DataFrame:
@@ -107,8 +141,8 @@ def last_hop(deliveries: DataFrame, read_on_line: DataFrame, feeds: DataFrame) -
     would = read_on_line.withColumn("would", fn.lit(1))
     sent, seen = fn.col("released_at").isNotNull(), fn.col("read_at").isNotNull()
     rows = (
-        deliveries.join(feeds, ["app", "dev", "topic"], "left_semi")
-        .join(would, ["app", "dev", "msg"], "left")
+        deliveries.join(feeds, ["store", "app", "dev", "topic"], "left_semi")
+        .join(would, [*DELIVERY], "left")
         .groupBy("date", "app", "dev", "topic")
         .agg(
             fn.count("*").alias("arrived"),

@@ -40,7 +40,9 @@ def delivery_quality(deliveries: DataFrame) -> DataFrame:
       that did not arrive. A delivery that is still open is not lost.
     - **duplicates**: how many times a message was delivered again.
     - **order violations**: deliveries that came after one that was released later, in the same lane
-      (source, device, queue, priority). Lanes are judged day by day of acceptance.
+      (source, device, queue, priority). Lanes are judged day by day of acceptance. Nobody promised
+      an order for the messages of a ranked topic (those that name a topic): they are read best
+      first.
     - **latency**: from acceptance, or from `deliver_after` where that is later, to the delivery; in
       microseconds.
     - **bytes per delivered**: everything that was handed to links, divided by what arrived.
@@ -48,9 +50,10 @@ def delivery_quality(deliveries: DataFrame) -> DataFrame:
 
     This takes one shuffle by lane and one by group.
     """
-    lane = Window.partitionBy("date", "app", "dev", "source", "queue", "priority")
+    lane = Window.partitionBy("date", "store", "app", "dev", "source", "queue", "priority")
     before = lane.orderBy("delivered_n").rowsBetween(Window.unboundedPreceding, -1)
-    overtaken = fn.max("released_n").over(before) > fn.col("released_n")
+    ordered = fn.when(fn.coalesce("topic", fn.lit("")) == "", fn.col("released_n"))
+    overtaken = fn.max(ordered).over(before) > ordered
     arrived = fn.col("delivered_at").isNotNull()
     begins = fn.greatest("accepted_at", "after")
     latency = fn.when(arrived, fn.greatest(fn.col("delivered_at") - begins, fn.lit(0)))

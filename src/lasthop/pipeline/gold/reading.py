@@ -8,7 +8,7 @@ from pyspark.sql.types import ArrayType, DoubleType, StructField, StructType
 from lasthop.clock import DAY, Micros
 from lasthop.pipeline.gold.quality import ACCURACY
 from lasthop.pipeline.schema import conform, ratio
-from lasthop.pipeline.silver import NUMBER, REAL, TEXT, table
+from lasthop.pipeline.silver import DELIVERY, NUMBER, REAL, TEXT, table
 
 WAKING: Micros = DAY * 11 // 16
 """The part of a day in which reads can happen at all: 16 and a half hours."""
@@ -80,10 +80,10 @@ def read_profiles(
     )
     fell = (
         rank_changes.join(
-            deliveries.select("app", "dev", "msg", "accepted_at", "rank").withColumnRenamed(
+            deliveries.select(*DELIVERY, "accepted_at", "rank").withColumnRenamed(
                 "rank", "first_rank"
             ),
-            ["app", "dev", "msg"],
+            [*DELIVERY],
         )
         .where(fn.col("rank") < fn.col("first_rank"))
         .groupBy(*key)

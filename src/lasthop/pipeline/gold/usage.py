@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame, Window, functions as fn
 
 from lasthop.events import Kind
 from lasthop.pipeline.schema import conform, ratio
-from lasthop.pipeline.silver import DAY, FLAG, NUMBER, REAL, TEXT, table
+from lasthop.pipeline.silver import DAY, DELIVERY, FLAG, NUMBER, REAL, TEXT, table
 
 USAGE = table(
     app=TEXT,
@@ -44,11 +44,11 @@ def usage(events: DataFrame, deliveries: DataFrame) -> DataFrame:
     queue is that of the delivery. This takes one shuffle by delivery, and one by device.
     """
     sent = events.where(fn.col("kind") == Kind.TRANSMITTED).select(
-        "date", "app", "dev", "msg", "link", "bytes", "cost"
+        "date", *DELIVERY, "link", "bytes", "cost"
     )
-    queues = deliveries.where(fn.col("queue") != "").select("app", "dev", "msg", "queue")
+    queues = deliveries.where(fn.col("queue") != "").select(*DELIVERY, "queue")
     rows = (
-        sent.join(queues, ["app", "dev", "msg"], "left")
+        sent.join(queues, [*DELIVERY], "left")
         .fillna({"queue": ""})
         .groupBy("date", "app", "dev", "link", "queue")
         .agg(
@@ -67,7 +67,7 @@ def limits(usage: DataFrame, events: DataFrame) -> DataFrame:
     `share` is used / amount. This takes one shuffle by device: a device has at most 64 limits, so
     that the join within it stays small.
     """
-    newest = Window.partitionBy("app", "dev").orderBy(fn.desc("n"))
+    newest = Window.partitionBy("app", "dev").orderBy(fn.desc("t"), fn.desc("n"))
     told = (
         events.where(fn.col("kind") == Kind.PREFERENCES_CHANGED)
         .withColumn("place", fn.row_number().over(newest))

@@ -356,18 +356,29 @@ def pipeline(
     help=described(
         "Test learned policies: let a simulated fleet use them from a certain day on, and"
         " compare them with the policies that they were learned from and with the predictive"
-        " policy that has learned nothing.",
+        " policy that has learned nothing. Without --policies, the policies are learned here, from"
+        " the logs of fleets that learning was not developed with.",
+        "lasthop bench loop --seeds 10 --json",
         "lasthop bench loop --policies data/policies/20261115T101500-1f3a9c02/policies.json",
     )
 )
 def loop(
     policies: Annotated[
-        Path,
+        Path | None,
         typer.Option(
-            metavar="FILE", exists=True, dir_okay=False, help="The policies.json file of a version."
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="The policies.json file of a version. [learn them]",
         ),
-    ],
-    devices: Annotated[int, typer.Option(min=1, help="Number of devices in the fleet.")] = 2000,
+    ] = None,
+    seeds: Annotated[
+        int, typer.Option(min=1, max=10, help="Number of fleets, without --policies.")
+    ] = 10,
+    devices: Annotated[
+        int | None,
+        typer.Option(min=1, help="Number of devices in a fleet. [2000; 100 without --policies]"),
+    ] = None,
     days: Annotated[int, typer.Option(min=2, help="Number of virtual days.")] = 60,
     switch: Annotated[
         int, typer.Option(min=1, help="Days before the switch to the learned policies.")
@@ -378,9 +389,14 @@ def loop(
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="File for a plot (PNG).")] = None,
     as_json: Json = False,
 ) -> None:
+    if policies is None:
+        status = _benchmark("pipeline.command").run_judges(
+            seeds=seeds, devices=devices or 100, days=days, switch=switch, as_json=as_json
+        )
+        raise typer.Exit(status)
     status = _benchmark("pipeline.command").run_loop(
         policies=policies,
-        devices=devices,
+        devices=devices or 2000,
         days=days,
         switch=switch,
         seed=seed,

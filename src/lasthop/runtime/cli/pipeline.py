@@ -178,11 +178,20 @@ def _report(outcome: RunOutcome) -> None:
     for path in outcome.foreign_files:
         say(f"not a segment, not read: {path}")
     if outcome.missing_offsets:
-        say(f"{outcome.missing_offsets} offsets of the log never came")
+        stores = ", ".join(f"{store} {missing}" for store, missing in outcome.gaps.items())
+        say(f"{outcome.missing_offsets} offsets of the log never came: {stores}")
     if outcome.orphans:
         say(f"{outcome.orphans} events belong to deliveries whose beginning is not in the log")
     if done.newer:
         say(f"{done.newer} events have a newer schema, and were read as far as it is known")
+    found = outcome.agreement
+    if found.devices:
+        say(
+            f"the model of the live policies does what was logged with {found.share:.2%} of"
+            f" messages; {found.trusted} of {found.devices} devices can be learned from"
+        )
+    for device in found.worst:
+        say(f"  not from {device.app}/{device.dev}: {device.difference}")
 
 
 @commands.command(
@@ -238,6 +247,7 @@ PolicyFolder: TypeAlias = Annotated[
         "Learn policies from the tables, and put them in force as a new version.",
         "lasthop pipeline learn --data ./data",
         "lasthop pipeline learn --data ./data --update",
+        "lasthop pipeline learn --loss-budget 0.05 --loss-budget alerts=0.01",
         "lasthop pipeline learn --from 2026-09-01 --until 2026-10-10 --dry-run --json",
     ),
 )
@@ -262,6 +272,14 @@ def learn(
             " from.",
         ),
     ] = False,
+    loss_budget: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SHARE|APP=SHARE",
+            help="The share of messages that an app may lose, from 0 to 1; may be repeated."
+            " [what the predictive policy loses]",
+        ),
+    ] = None,
     note: Annotated[str, typer.Option(help="A note that is kept with the version.")] = "",
     dry_run: Annotated[bool, typer.Option(help="Learn, but put nothing in force.")] = False,
     master: Master = "local[*]",
@@ -269,6 +287,7 @@ def learn(
     conf: Conf = None,
     as_json: Json = False,
 ) -> None:
+    budgets = dict(map(_budget, loss_budget or ()))
     with (
         progress(as_json) as show_step,
         opened(
@@ -288,7 +307,8 @@ def learn(
             first.date() if first is not None else days[0],
             last.date() if last is not None else days[-1],
         )
-        made = learn(pipeline, span, made_at=int(time.time() * 1e6), note=note)
+        made_at = int(time.time() * 1e6)
+        made = learn(pipeline, span, made_at=made_at, note=note, budgets=budgets)
     version = None
     if not dry_run:
         version = PolicyStore(policies or data / POLICY_DIRECTORY).publish(made)
@@ -305,8 +325,33 @@ def learn(
     held = made.lineage.held_out
     say(f"{version or 'not published'}: {made.lineage.first_day} to {made.lineage.last_day}")
     say(f"{len(made.devices)} choices for devices, {len(made.heartbeats)} networks")
-    for name in ("waste", "loss", "waste_and_loss"):
-        say(f"  {name:15} {held[name]:7.2%} on held-out days, live {held['live_' + name]:7.2%}")
+    for name in ("waste", "loss"):
+        say(
+            f"  {name:6} {held[name]:7.2%} on held-out days, live {held['live_' + name]:7.2%},"
+            f" predictive without learning {held['predictive_' + name]:7.2%}"
+        )
+    for app, budget in made.lineage.budgets.items():
+        missed = ", which no choice kept: it has the least loss"
+        say(f"  {app}: may lose {budget:.2%}{missed if app in made.lineage.over_budget else ''}")
+    if made.lineage.refused:
+        say(
+            f"  not learned from {held['refused']:.0f} devices, whose log the model of the live"
+            f" policies does not reproduce: {', '.join(made.lineage.refused)}"
+        )
+
+
+def _budget(text: str) -> tuple[str, float]:
+    """Return the app (empty: every other app) and the share of a budget of loss."""
+    app, equals, share = text.rpartition("=")
+    try:
+        value = float(share)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1 or (equals and not app):
+        raise Failure(
+            f"--loss-budget {text}: a budget is SHARE or APP=SHARE, from 0 to 1", exit_code=2
+        )
+    return app, value
 
 
 @commands.command(
@@ -328,8 +373,10 @@ def list_policies(
         rows.append({"version": version, "in_force": version == current, "lineage": lineage})
         if not as_json:
             mark = "*" if version == current else " "
-            held = lineage.held_out.get("waste_and_loss")
-            gain = "" if held is None else f", waste and loss {held:.2%} on held-out days"
+            held = lineage.held_out
+            gain = ""
+            if held:
+                gain = f", waste {held['waste']:.2%}, loss {held['loss']:.2%} on held-out days"
             say(f"{mark} {version}  {lineage.first_day} to {lineage.last_day}{gain} {lineage.note}")
     if as_json:
         say_json(rows)

@@ -8,7 +8,6 @@ once. A message belongs to the span in which it arrived at the gateway.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection
 from contextlib import closing
 from pathlib import Path
@@ -17,22 +16,11 @@ import msgspec
 
 from lasthop.clock import Micros
 from lasthop.eventlog.reader import LogReader
-from lasthop.events import Event, Kind
-from lasthop.pipeline.replay import (
-    COLUMNS,
-    KINDS,
-    ON_LINE,
-    ReplayRow,
-    as_logged,
-    decider,
-    estimate,
-    moments,
-)
+from lasthop.events import Kind
+from lasthop.pipeline.replay import ON_LINE, as_logged, decider, estimate, histories, moments
 from lasthop.pipeline.tuning import counts
 from lasthop.runtime.places import LOG_DIRECTORY
 from lasthop.store.sqlite import SqliteReader
-
-_KINDS = frozenset(str(kind) for kind in KINDS)
 
 
 class HopWaste(msgspec.Struct):
@@ -57,14 +45,11 @@ class History:
     """The gateway's log in the form that a replay needs: one list of rows for each device."""
 
     def __init__(self, data: Path) -> None:
-        self._rows: defaultdict[tuple[str, str], list[ReplayRow]] = defaultdict(list)
         with (
             closing(SqliteReader.beside(data)) as store,
             LogReader(data / LOG_DIRECTORY, store) as reader,
         ):
-            for event in reader.events():
-                if event.dev and event.kind in _KINDS:
-                    self._rows[event.app, event.dev].append(_row(event))
+            self._rows = histories(reader.events())
 
     def hop(self, topics: Collection[str], since: Micros, until: Micros) -> HopWaste:
         """Return the counts for the messages of these topics that arrived between two times."""
@@ -80,7 +65,3 @@ class History:
                 for name, count in zip(HopWaste.__struct_fields__, found, strict=True):
                     setattr(total, name, getattr(total, name) + count)
         return total
-
-
-def _row(event: Event) -> ReplayRow:
-    return ReplayRow(*(getattr(event, name) for name in COLUMNS))

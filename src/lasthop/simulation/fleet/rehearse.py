@@ -127,6 +127,8 @@ class FleetDevice:
         self.read: dict[int, Micros] = {}
         self.forwarded: dict[int, Micros] = {}
         self.arrived: dict[int, Micros] = {}
+        self.published: dict[int, PublishedMessage] = {}
+        """All messages as they were published, by key."""
         self._counting: Micros = 0
         self.pings = 0
         self.deaths = 0
@@ -213,6 +215,7 @@ class FleetDevice:
         topic, key, arrival = given
         topic.known[key] = arrival
         self.arrived[key] = at
+        self.published[key] = arrival
         self._write(
             at,
             Kind.ACCEPTED,

@@ -13,10 +13,13 @@ from dataclasses import dataclass, field
 from multiprocessing import get_context
 
 from lasthop.clock import DAY
-from lasthop.simulation.fleet.rehearse import FleetDevice
+from lasthop.simulation.fleet.rehearse import OVERHEAD, FleetDevice
 from lasthop.simulation.fleet.world import BEGINS, person
 
 BEST = "on-line"
+
+COUNTED = ("forwarded", "wasted", "read_online", "lost")
+WEIGHED = ("bytes", "rank", "rank_online")
 
 
 @dataclass(slots=True)
@@ -29,6 +32,12 @@ class FleetResult:
     lost: int = 0
     pings: int = 0
     deaths: int = 0
+    bytes: int = 0
+    """Bytes of the forwarded messages, with what the protocol adds."""
+    rank: float = 0.0
+    """The ranks of the messages that were read, added up."""
+    rank_online: float = 0.0
+    """The same under the on-line policy."""
     by_day: dict[int, list[int]] = field(default_factory=dict)
     """Messages forwarded, wasted, read under the on-line policy, and lost, by the day of their
     arrival."""
@@ -43,7 +52,7 @@ class FleetResult:
 
     def add(self, other: FleetResult) -> None:
         """Add the result of another device."""
-        for name in ("forwarded", "wasted", "read_online", "lost", "pings", "deaths"):
+        for name in (*COUNTED, "pings", "deaths", *WEIGHED):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for day, counts in other.by_day.items():
             mine = self.by_day.setdefault(day, [0, 0, 0, 0])
@@ -58,6 +67,10 @@ def result_of(device: FleetDevice, best: FleetDevice, *, since_day: int = 0) -> 
         if at < since:
             continue
         sent, read, online = key in device.forwarded, key in device.read, key in best.read
+        message = device.published[key]
+        result.bytes += sent * (message.size + OVERHEAD)
+        result.rank += read * message.rank
+        result.rank_online += online * message.rank
         counts = [sent, sent and not read, online, online and not read]
         mine = result.by_day.setdefault((at - BEGINS) // DAY, [0, 0, 0, 0])
         result.by_day[(at - BEGINS) // DAY] = [a + b for a, b in zip(mine, counts, strict=True)]

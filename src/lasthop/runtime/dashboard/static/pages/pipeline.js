@@ -137,8 +137,12 @@ export async function render(root) {
       ["delivered twice", count(totals.duplicates)],
       ["out of order", count(totals.misordered)],
       ["sent", size(totals.bytes)],
+      ...(summary.agreement?.messages ? [["model agrees", `${((100 * summary.agreement.agreed) / summary.agreement.messages).toFixed(2)} %`]] : []),
     ]),
     h("div", { class: "cards" }, outcomes(summary), latency(summary), lastHop(summary), hours(summary), usage(summary), survival(summary), ...calendars(summary)),
+    summary.agreement?.worst?.length
+      ? h("div", { class: "cards" }, wide("Devices that nothing is learned from", table(["device", "first difference", "#alike", "#messages"], summary.agreement.worst.map((/** @type {any} */ one) => [`${one.app}/${one.dev}`, one.difference, count(one.agreed), count(one.messages)]))))
+      : "",
     summary.quarantine?.length
       ? h("div", { class: "cards" }, wide("In quarantine", table(["problem", "file", "#lines"], summary.quarantine.map((/** @type {any} */ row) => [row.problem, row.file, count(row.lines)]))))
       : "",
