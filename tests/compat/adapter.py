@@ -36,6 +36,7 @@ from lasthop.core.lifecycle import State
 from lasthop.core.limits import Limits
 from lasthop.core.publishing.acceptance import own_key
 from lasthop.core.pushes.notification import NotificationPatience
+from lasthop.core.registry import DeviceRecord
 from lasthop.core.surrogates.waiting import SurrogateTerms
 from lasthop.decision.budgets import parse_limits
 from lasthop.decision.preferences import Preferences
@@ -1282,6 +1283,11 @@ def restored(directory: Path) -> dict[str, Any]:
         plain["bonds"] |= groups
         # What an older store allowed its devices is written down when it is opened.
         plain["memories"] = [m for m in plain["memories"] if m["name"] != "rule:*/upgraded"]
+        # When a token was last used is noted since then.
+        for row in plain["devices"]:
+            record = msgspec.msgpack.decode(bytes.fromhex(row["record"]), type=DeviceRecord)
+            record.token_used = 0
+            row["record"] = msgspec.msgpack.encode(record).hex()
         counts = _plain(store.counts())
         return {**plain, "counts": counts | counts.pop("rows")}
     finally:

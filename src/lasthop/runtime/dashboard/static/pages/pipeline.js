@@ -126,7 +126,9 @@ export async function render(root) {
     root.append(h("h1", null, "Tables"), h("p", null, "The pipeline has not run on this gateway's log yet: ", h("code", null, "lasthop pipeline run")));
     return;
   }
-  const { totals } = summary;
+  const { totals, agreement } = summary;
+  /** @type {[string, string][]} */
+  const audited = agreement?.messages ? [["model agrees", `${((100 * agreement.agreed) / agreement.messages).toFixed(2)} %`]] : [];
   root.append(
     h("h1", null, "Tables"),
     h("p", { class: "soft" }, totals.first ? `Deliveries from ${totals.first} to ${totals.last}. ` : "No deliveries yet. ", "Written ", moment(summary.made_at), "."),
@@ -137,11 +139,11 @@ export async function render(root) {
       ["delivered twice", count(totals.duplicates)],
       ["out of order", count(totals.misordered)],
       ["sent", size(totals.bytes)],
-      ...(summary.agreement?.messages ? [["model agrees", `${((100 * summary.agreement.agreed) / summary.agreement.messages).toFixed(2)} %`]] : []),
+      ...audited,
     ]),
     h("div", { class: "cards" }, outcomes(summary), latency(summary), lastHop(summary), hours(summary), usage(summary), survival(summary), ...calendars(summary)),
-    summary.agreement?.worst?.length
-      ? h("div", { class: "cards" }, wide("Devices that nothing is learned from", table(["device", "first difference", "#alike", "#messages"], summary.agreement.worst.map((/** @type {any} */ one) => [`${one.app}/${one.dev}`, one.difference, count(one.agreed), count(one.messages)]))))
+    agreement?.worst?.length
+      ? h("div", { class: "cards" }, wide("Devices that nothing is learned from", table(["device", "first difference", "#alike", "#messages"], agreement.worst.map((/** @type {any} */ one) => [`${one.app}/${one.dev}`, one.difference, count(one.agreed), count(one.messages)]))))
       : "",
     summary.quarantine?.length
       ? h("div", { class: "cards" }, wide("In quarantine", table(["problem", "file", "#lines"], summary.quarantine.map((/** @type {any} */ row) => [row.problem, row.file, count(row.lines)]))))
