@@ -138,30 +138,26 @@ class NewCredential(msgspec.Struct, forbid_unknown_fields=True):
     ] = None
 
 
+_Overlap = Annotated[
+    int,
+    Meta(
+        ge=0,
+        le=MOST_SECONDS,
+        description="Seconds for which the earlier token is accepted beside the new one",
+    ),
+]
+
+
 class CredentialRotation(msgspec.Struct, forbid_unknown_fields=True):
     """How a credential gets a new token."""
 
-    overlap: Annotated[
-        int,
-        Meta(
-            ge=0,
-            le=MOST_SECONDS,
-            description="Seconds for which the earlier token is accepted beside the new one",
-        ),
-    ] = 86_400
+    overlap: _Overlap = 86_400
 
 
 class TokenRotation(msgspec.Struct, forbid_unknown_fields=True):
     """How a device gets a new token."""
 
-    overlap: Annotated[
-        int,
-        Meta(
-            ge=0,
-            le=MOST_SECONDS,
-            description="Seconds for which the earlier token is accepted beside the new one",
-        ),
-    ] = 0
+    overlap: _Overlap = 0
     expires_in: Annotated[
         _Seconds | None,
         Meta(description="Seconds after which the new token ends; without it, it does not end"),
