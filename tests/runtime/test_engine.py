@@ -186,6 +186,34 @@ async def test_closing_with_a_full_disk_does_not_hang(rig: Rig) -> None:
         await rig.engine.close()
 
 
+@pytest.mark.parametrize("room_again", [False, True], ids=["still full", "room again"])
+async def test_closing_while_a_write_is_tried_again_asks_nothing_more_of_the_store(
+    monkeypatch: pytest.MonkeyPatch, room_again: bool
+) -> None:
+    monkeypatch.setattr(engine_module, "RETRY_WHEN_FULL", 0.01)
+    faults: list[dict[str, object]] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda loop, context: faults.append(context))
+    store = SlowStore()
+    rig = Rig(store)
+    monkeypatch.setattr(rig.engine, "_reader", MemoryStore(incarnation=8))  # Closed first.
+    await rig.connect("phone")
+    store.refuse = StoreFull("no room")
+    with pytest.raises(OutcomeOpen):
+        await rig.push("phone", b"waits")
+    store.let.clear()
+    await asyncio.sleep(0.05)  # By now the commit is with the writer again.
+    closing = asyncio.ensure_future(rig.engine.close())
+    await _turns()
+    if room_again:
+        store.refuse = None
+    store.let.set()
+    async with asyncio.timeout(DEADLINE):
+        await closing
+    await asyncio.sleep(0.05)
+    assert faults == []
+
+
 async def test_a_shutdown_says_goodbye_and_writes_what_is_left(rig: Rig) -> None:
     line = await rig.connect("phone")
     await rig.push("phone", b"hi")

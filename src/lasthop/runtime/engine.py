@@ -312,6 +312,8 @@ class Engine:
         self._arm(now)
 
     def _write_next(self, now: Micros) -> None:
+        if self._stopped:
+            return  # What is left is written by `stop`, which knows when the store is closed.
         commit = self.gateway.commit(now)
         if commit is not None:
             self._write(commit)
@@ -363,6 +365,8 @@ class Engine:
             if not future.done():
                 future.set_exception(Overloaded(str(error), retry_after=RETRY_WHEN_FULL))
         if isinstance(error, StoreFull):
+            if self._stopped:
+                return
             self._retry = self._loop.call_later(RETRY_WHEN_FULL, self._write_again)
         else:
             self._failed(error)
