@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from lasthop.clock import Micros
-from lasthop.errors import StoreBroken
+from lasthop.errors import StoreBroken, StoreFull
 from lasthop.message import MAX_KEY, first_key_at
 from lasthop.private import DIRECTORY
 from lasthop.store.base import RECENT_KEYS, Durability, Forgotten, check_sequence
@@ -46,6 +47,10 @@ from lasthop.store.tables import TABLES
 CHECKPOINT_BYTES = 64 * 1024 * 1024
 """The size at which the log is copied into the file. Pages that are written several times until
 then, which are those of deliveries, are copied once."""
+
+LOG_SHARE = 8
+"""The log is copied earlier on a small disk: when it has an eighth of the room that there was.
+Copying it may take as much room again, because the file grows."""
 
 _SYNCHRONOUS = {Durability.FULL: "FULL", Durability.RELAXED: "OFF"}
 
@@ -86,8 +91,7 @@ class SqliteStore(SqliteReader):
         execute("PRAGMA journal_mode = WAL")
         execute(f"PRAGMA synchronous = {_SYNCHRONOUS[durability]}")
         execute(f"PRAGMA cache_size = -{CACHE_KIB}")
-        page_size = execute("PRAGMA page_size").fetchone()[0]
-        execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_BYTES // page_size}")
+        self._fit_log()
         execute("PRAGMA secure_delete = FAST")
         for statement in SETUP:
             execute(statement)
@@ -134,13 +138,44 @@ class SqliteStore(SqliteReader):
         )
         if not commits:
             return
-        with store_errors():
-            write(self._connection, commits, next_event=self._next_event)
+        try:
+            self._write(commits)
+        except StoreFull:
+            if not self._make_room():
+                raise
+            self._write(commits)
         for commit in commits:
             self._next_commit = commit.n + 1
             self._next_event += commit.event_count
             if commit.messages:
                 self._last_key = commit.messages[-1].key
+
+    def _write(self, commits: Sequence[Commit]) -> None:
+        with store_errors():
+            write(self._connection, commits, next_event=self._next_event)
+
+    def _make_room(self) -> bool:
+        """Give the log's room back to the disk; return whether that could be done."""
+        try:
+            emptied = self._empty_log()
+        except StoreFull:
+            return False
+        self._fit_log()
+        return emptied
+
+    def _fit_log(self) -> None:
+        """Choose the size at which the log is copied into the file by the room that there is."""
+        execute = self._connection.execute
+        room = shutil.disk_usage(self._path.parent).free // LOG_SHARE
+        (page_size,) = execute("PRAGMA page_size").fetchone()
+        pages = max(1, min(CHECKPOINT_BYTES, room) // page_size)
+        execute(f"PRAGMA wal_autocheckpoint = {pages}")
+
+    def _empty_log(self) -> bool:
+        """Copy the log into the file and truncate it, unless a reader looks at an older state."""
+        with store_errors():
+            (busy, _, _) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return not busy
 
     def exported(self, until: int) -> None:
         if until > self._next_event:
@@ -207,9 +242,7 @@ class SqliteStore(SqliteReader):
         While a reader looks at an older state this has to wait; then `retire` or `close` does it.
         """
         if self._must_wipe:
-            with store_errors():
-                sql = "PRAGMA wal_checkpoint(TRUNCATE)"
-                self._must_wipe = bool(self._connection.execute(sql).fetchone()[0])
+            self._must_wipe = not self._empty_log()
 
     def reader(self) -> SqliteReader:
         return SqliteReader.beside(self._path.parent)
