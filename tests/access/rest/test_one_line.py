@@ -127,6 +127,53 @@ async def test_paths_of_the_gateway_are_no_topics(http: httpx.AsyncClient, name:
     assert "POST /v1/messages" in answer.json()["error"]["detail"]
 
 
+class TestMisdirected:
+    @pytest.mark.parametrize(
+        "path, service",
+        [
+            ("/message?token=A8bsomething", "Gotify"),
+            ("/notify", "Apprise"),
+            ("/notify/key", "Apprise"),
+            ("/1/messages.json", "Pushover"),
+            ("/fcm/send", "Firebase Cloud Messaging"),
+            ("/v1/projects/mine/messages:send", "Firebase Cloud Messaging"),
+            ("/3/device/00fc13adff78", "the Apple Push Notification service"),
+            ("/services/T0/B0/XX", "Slack"),
+            ("/hooks/xyz", "Mattermost"),
+            ("/api/webhooks/12/token", "Discord"),
+            ("/api/v1/notifications", "OneSignal"),
+            ("/_matrix/push/v1/notify", "Matrix"),
+            ("/metrics/job/backup", "the Pushgateway of Prometheus"),
+        ],
+    )
+    async def test_a_path_of_another_service_is_named(
+        self, http: httpx.AsyncClient, live: LiveInMemory, path: str, service: str
+    ) -> None:
+        answer = await http.post(path, content=b"x")
+        assert refusal(answer)[:2] == (404, "not_found")
+        bare = path.partition("?")[0]
+        assert answer.json()["error"]["detail"] == (
+            f"{bare!r} is a path of {service}, which this gateway does not speak; nothing was"
+            " published; POST /TOPIC and POST /v1/messages publish"
+        )
+        assert not list(live.store.all_deliveries())
+
+    async def test_it_is_named_before_a_credential_is_missed(self, live: LiveInMemory) -> None:
+        async with knock(make_app(live, RestSettings())) as http:
+            assert refusal(await http.post("/message?token=A8b"))[:2] == (404, "not_found")
+            assert refusal(await http.post("/news"))[:2] == (401, "unauthorized")
+
+    async def test_a_topic_that_somebody_subscribed_to_is_a_topic(
+        self, http: httpx.AsyncClient, live: LiveInMemory
+    ) -> None:
+        live.register("pad", "message")
+        assert (await http.post("/message", content=b"x")).status_code == 202
+
+    async def test_a_topic_that_is_advertised_is_a_topic(self, http: httpx.AsyncClient) -> None:
+        assert (await http.put("/v1/topics/notify", json={"title": "Notes"})).is_success
+        assert (await http.post("/notify", content=b"x")).status_code == 202
+
+
 @pytest.mark.parametrize("path", ["/a b", "/a..b", "/.a", "/a*", "/%23", "/" + "x" * 201])
 @pytest.mark.parametrize("method", ["GET", "POST"])
 async def test_what_is_no_topic_is_refused(http: httpx.AsyncClient, path: str, method: str) -> None:

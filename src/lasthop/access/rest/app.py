@@ -22,6 +22,7 @@ from lasthop.access.live_gateway import LiveGateway
 from lasthop.access.rest.answers import encode
 from lasthop.access.rest.context import Erase, Explain, OperationContext
 from lasthop.access.rest.exchange import RestExchange
+from lasthop.access.rest.misdirected import misdirected
 from lasthop.access.rest.one_line import RESERVED, answer_line, refuse_reserved, topic_in
 from lasthop.access.rest.openapi import document
 from lasthop.access.rest.operation_rights import check_right
@@ -108,7 +109,8 @@ class Door:
         except ClientDisconnect:
             return
         except HTTPException as error:
-            await self._refuse(of_routing(error), connection, receive, send)
+            refusal = misdirected(connection["path"]) or of_routing(error)
+            await self._refuse(refusal, connection, receive, send)
         except LasthopError as error:
             await self._refuse(error, connection, receive, send)
         except Exception:

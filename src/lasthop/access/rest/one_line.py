@@ -7,14 +7,16 @@ from collections.abc import Mapping
 import msgspec
 from starlette.types import Receive, Scope as Connection, Send
 
+from lasthop.access.callers import Caller
 from lasthop.access.rest.answers import AcceptedMany, encode
 from lasthop.access.rest.context import OperationContext, one_of
+from lasthop.access.rest.misdirected import is_topic, misdirected
 from lasthop.access.rest.problems import MethodNotAllowed, malformed
 from lasthop.access.rest.publish import respond
 from lasthop.access.rest.requests import Publication, digest
 from lasthop.core.apps.credentials import Scope
 from lasthop.core.names import check_topic
-from lasthop.errors import InvalidRequest, NotFound, Rejected
+from lasthop.errors import InvalidRequest, NotFound, Rejected, Unauthorized
 from lasthop.wire.pap.submission import is_submission
 
 RESERVED = frozenset(
@@ -93,7 +95,7 @@ async def publish_line(
 ) -> None:
     """Publish the request's body to the topic in the path."""
     headers: dict[bytes, bytes] = dict(connection["headers"])
-    caller = await context.callers.of(connection)
+    caller = await _caller(context, connection)
     caller.require(Scope.PUBLISH)
     publication = publication_of(connection["path"][1:], headers)
     body = await context.intake.read(headers, receive)
@@ -111,6 +113,22 @@ async def publish_line(
     finally:
         context.intake.release(len(body))
     await respond(send, 200 if accepted.repeated else 202, *answer_to(headers, accepted))
+
+
+async def _caller(context: OperationContext, connection: Connection) -> Caller:
+    """Return who publishes. If the path is another service's and not a topic that somebody has
+    made, say so, rather than that a credential is missing."""
+    foreign = misdirected(connection["path"])
+    try:
+        caller = await context.callers.of(connection)
+    except Unauthorized:
+        if foreign is not None:
+            raise foreign from None
+        raise
+    topic = connection["path"][1:]
+    if foreign is not None and not context.live.look(lambda live: is_topic(live, caller, topic)):
+        raise foreign
+    return caller
 
 
 def answer_to(headers: Mapping[bytes, bytes], accepted: AcceptedMany) -> tuple[bytes, bytes]:

@@ -33,6 +33,10 @@ class TopicIndex(Index):
             self.unsubscribe(device, topic)
         self.filters.remove(device)
 
+    def has_subscribers(self, app: str, name: str) -> bool:
+        """Whether a device has subscribed to the topic by its name, not by a pattern."""
+        return bool(self._by_topic.get((app, name)))
+
     def reach(self, app: str, name: str) -> Mapping[int, Device]:
         subscribers = self._by_topic.get((app, name), {})
         tree = self._by_pattern.get(app)
