@@ -57,6 +57,7 @@ nightly: .venv/.dev
 	@CHAOS_SECONDS=$${PLAIN_CHAOS_SECONDS:-600} CHAOS_OPTIONS=--plain .venv/bin/pytest -s tests/runtime/chaos/test_chaos.py -k promise
 	@CHAOS_SECONDS=$${CLOCK_CHAOS_SECONDS:-600} CHAOS_OPTIONS="--faketime $$(ls /usr/lib/*/faketime/libfaketimeMT.so.1)" .venv/bin/pytest -s tests/runtime/chaos/test_chaos.py -k promise
 	@LASTHOP_STREAM_BYTES=$${STREAM_BYTES:-104857600} .venv/bin/pytest --timeout 1800 tests/runtime/test_streams.py
+	@scripts/newest
 	@scripts/fuzz all $${FUZZ_SECONDS:-60}
 	@scripts/accelerate --into build/accelerated
 	@PYTHONPATH=build/accelerated .venv/bin/pytest -n 2 tests/simulation/last_hop tests/decision tests/wire/pap tests/wire/wbxml

@@ -1,6 +1,8 @@
 """A store on a disk that is hardly larger than what it has: its log makes room in time.
 
 The disk is seen only in a namespace of its own, so each check runs in a process that joins it.
+
+About `store/sqlite/store.py`.
 """
 
 from __future__ import annotations
