@@ -8,8 +8,6 @@ About `store/sqlite/store.py`.
 from __future__ import annotations
 
 import asyncio
-import errno
-import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -19,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from lasthop.errors import StoreFull
-from lasthop.runtime.chaos.small_disk import SmallDisk, join
+from lasthop.runtime.chaos.small_disk import SmallDisk, join, take_all_room
 from lasthop.runtime.failure import Failure
 from lasthop.store.commit import Commit, MemoryRow
 from lasthop.store.sqlite import SqliteStore
@@ -48,7 +46,7 @@ def others_fill_it(disk: Path) -> None:
         store.open()
         for n in range(5):
             store.apply(remembered(make, n))
-        take_all(disk)
+        take_all_room(disk)
         for n in range(100):
             store.apply(remembered(make, n))
 
@@ -57,7 +55,7 @@ def nothing_fits(disk: Path) -> None:
     make = Maker()
     with closing(SqliteStore(disk / "data")) as store:
         store.open()
-        ballast = take_all(disk)
+        ballast = take_all_room(disk)
         large = make.accepted(b"x" * MIB)
         for _ in range(2):
             with pytest.raises(StoreFull, match="no room left for the store"):
@@ -75,21 +73,6 @@ CHECKS: dict[str, Callable[[Path], None]] = {
 def remembered(make: Maker, n: int) -> Commit:
     """Make a commit that writes the same 100 kB of the store anew."""
     return make.commit(memories=[MemoryRow(1, "same", b"%9d" % n * 11_000)])
-
-
-def take_all(disk: Path) -> Path:
-    """Take all room that is left on the disk."""
-    ballast = disk / "ballast"
-    with ballast.open("wb") as file:
-        piece = DISK
-        while piece:
-            try:
-                os.posix_fallocate(file.fileno(), file.seek(0, os.SEEK_END), piece)
-            except OSError as error:
-                if error.errno != errno.ENOSPC:
-                    raise
-                piece //= 2
-    return ballast
 
 
 @pytest.fixture

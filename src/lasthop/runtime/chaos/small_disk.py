@@ -60,18 +60,7 @@ class SmallDisk:
 
     async def fill(self) -> None:
         """Take all room that is left."""
-        await asyncio.to_thread(self._fill)
-
-    def _fill(self) -> None:
-        with (self._directory / FILLING).open("ab") as file:
-            piece = PIECE
-            while piece >= 1:
-                try:
-                    os.posix_fallocate(file.fileno(), file.seek(0, os.SEEK_END), piece)
-                except OSError as error:
-                    if error.errno != errno.ENOSPC:
-                        raise
-                    piece //= 2
+        await asyncio.to_thread(take_all_room, self._directory)
 
     def empty(self) -> None:
         """Delete what fills the disk, so that there is room again."""
@@ -80,6 +69,21 @@ class SmallDisk:
     async def detach(self) -> None:
         """End the holder; the disk goes with the last process that uses it."""
         await self._holder.stop()
+
+
+def take_all_room(directory: Path) -> Path:
+    """Fill the disk that a directory is on; return the file that takes the room."""
+    filling = directory / FILLING
+    with filling.open("ab") as file:
+        piece = PIECE
+        while piece:
+            try:
+                os.posix_fallocate(file.fileno(), file.seek(0, os.SEEK_END), piece)
+            except OSError as error:
+                if error.errno != errno.ENOSPC:
+                    raise
+                piece //= 2
+    return filling
 
 
 def join(holder: int) -> None:
