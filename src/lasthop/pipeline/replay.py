@@ -796,7 +796,7 @@ class DeviceEstimate:
         self._ended: dict[str, TopicEstimate] = {}
         """Topics that are no longer subscribed to, of which the device may still hold messages."""
         self._links: dict[int, str] = {}
-        """The links of open channels."""
+        """The label of the link of each channel that is open, by the number of the channel."""
         self.histories: dict[str, TopicHistory] = {}
 
     def live_through(self, moment: LoggedMoment) -> None:
