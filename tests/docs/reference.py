@@ -21,6 +21,7 @@ from lasthop.runtime.settings.naming import (
 )
 from lasthop.runtime.settings.rights import RuleSettings
 from lasthop.runtime.settings.writing import RULE, SPECIMENS, toml_value
+from tests.sdk import features
 
 DIRECTORY = Path(__file__).parents[2] / "docs" / "reference"
 
@@ -31,7 +32,7 @@ WIDTH = 100
 
 def written() -> dict[str, str]:
     """Every page, by the name of its file."""
-    return {"cli.md": commands(), "settings.md": settings()}
+    return {"cli.md": commands(), "settings.md": settings(), "features.md": features.page()}
 
 
 def commands() -> str:

@@ -16,8 +16,8 @@ from tests.docs.recipes import PAGE, apply, recipes
 
 FEWEST = {
     "A forwarding policy": 2,
-    "A channel": 5,
-    "A field of a message": 9,
+    "A channel": 6,
+    "A field of a message": 10,
     "A feature of the core": 3,
     "A REST operation, with its command": 2,
     "An error": 1,

@@ -23,7 +23,7 @@ def every_command() -> list[tuple[str, Any]]:
     ]
 
 
-@pytest.mark.parametrize("name", ["cli.md", "settings.md"])
+@pytest.mark.parametrize("name", ["cli.md", "settings.md", "features.md"])
 def test_it_is_up_to_date(name: str) -> None:
     written = (reference.DIRECTORY / name).read_text()
     assert written == reference.written()[name], "run scripts/reference"
