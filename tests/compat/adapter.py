@@ -147,7 +147,7 @@ class PolicyBook:
     def __init__(self, policies: AbstractMapping[str, AbstractMapping[str, Any]]) -> None:
         self.policies = dict(policies)
 
-    def choose(self, app: str, device: str, topic: str) -> PolicyChoice:
+    def choose(self, app: str, device: str, topic: str, default: str = "") -> PolicyChoice:
         return PolicyChoice(**self.policies.get(topic, {}))
 
 

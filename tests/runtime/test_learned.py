@@ -20,6 +20,7 @@ from lasthop.policy import FORMAT, Forwarding, Lineage, Policies
 from lasthop.policy.store import CONTENT, POINTER, PolicyStore
 from lasthop.runtime import learned as learned_module
 from lasthop.runtime.learned import LearnedPolicies
+from lasthop.runtime.settings.capacity import Topics
 from tests.core.ranked.phone import Phone
 from tests.core.rig import Rig
 
@@ -117,7 +118,12 @@ def test_a_damaged_version_is_refused(tmp_path: Path, harm: str) -> None:
 
 def test_a_choice_names_the_version_that_it_comes_from(tmp_path: Path) -> None:
     learned = LearnedPolicies(tmp_path)
-    assert learned.choose("a", "d", "t") == PolicyChoice()
+    assert learned.choose("a", "d", "t") == PolicyChoice("predictive")
+    assert learned.choose("a", "d", "t", "unified") == PolicyChoice("unified")
+    everywhere = Topics(policy="predictive", keep_default=False).choice()
+    assert LearnedPolicies(tmp_path, everywhere).choose("a", "d", "t", "unified") == everywhere
+    assert Topics().choice() is None
+    assert Topics(policy="unified").choice() == PolicyChoice("unified")
     memory = memory_of(POLICIES["predictive"](Tuning(max=3)))
     name = PolicyStore(tmp_path).publish(
         version("one", policy="predictive", price=2.0, memory=memory)
@@ -151,7 +157,7 @@ def test_feeds_follow_a_new_version_and_their_events_name_it(tmp_path: Path) -> 
     assert json.loads(changed["terms"])["memory"]["_offline"] == 0.125
     published = [event for event in events if event.get("source") == "publisher:shop"]
     accepted = [event["policy"] for event in published]
-    assert accepted == ["unified", f"predictive@{name}"]
+    assert accepted == ["predictive", f"predictive@{name}"]
     # After a restart it goes on as it was: nothing is new about the same version.
     rig.crash()
     assert rig.gateway.ranked.policies_changed(rig.now) == 0

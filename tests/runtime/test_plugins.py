@@ -194,7 +194,9 @@ def test_the_page_about_it_is_true(offer: Callable[..., None], tmp_path: Path) -
     file.write_text(settings)
     chosen = load(file)
     load_policies(chosen.plugins.policies)
-    policy = policy_of(chosen.topics.choice(), most=None)
+    choice = chosen.topics.choice()
+    assert choice is not None
+    policy = policy_of(choice, most=None)
     assert (policy.room(on_device=0), policy.room(on_device=1)) == (1, 0)
 
 

@@ -25,6 +25,7 @@ from pyspark.sql.types import StructType
 
 from lasthop import __version__
 from lasthop.clock import Micros
+from lasthop.decision.volume.policy_choice import DEFAULT_POLICY
 from lasthop.errors import Conflict, NotFound
 from lasthop.pipeline.audit import NAMED, TRUSTED
 from lasthop.pipeline.gold import calendar, heartbeat
@@ -277,6 +278,7 @@ def learn(
                 refused=tuple(refused),
                 note=note,
             ),
+            default=Forwarding(policy=DEFAULT_POLICY),
             fleet=tuple(fleet),
             segments=tuple(segments),
             devices=tuple(devices),

@@ -40,6 +40,7 @@ class Forwarding(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
     """
 
     policy: str = "unified"
+    """The name; a file that names none means the unified policy, as it always did."""
     prefetch_limit: int | None = None
     expiration_threshold: Micros | None = None
     price: float = 1.0
@@ -208,7 +209,8 @@ class PolicyIndex:
 
 
 BUILT_IN = Policies(FORMAT, "built-in", Lineage(code="", made_at=0))
-"""The policy that is used where nothing was learned: the unified algorithm."""
+"""The version before anything was learned: it says nothing, so that settings and subscriptions
+decide."""
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 _decode = msgspec.json.Decoder(Policies).decode

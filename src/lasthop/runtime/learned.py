@@ -17,7 +17,7 @@ import structlog
 from lasthop.clock import HOUR, Micros
 from lasthop.decision.policies import POLICIES, Tuning
 from lasthop.decision.policies.memory import recall
-from lasthop.decision.volume.policy_choice import PolicyChoice
+from lasthop.decision.volume.policy_choice import DEFAULT_POLICY, PolicyChoice
 from lasthop.errors import InvalidRequest, LasthopError
 from lasthop.policy import BUILT_IN, Forwarding, PolicyIndex
 from lasthop.policy.store import POINTER, PolicyStore
@@ -33,7 +33,8 @@ class LearnedPolicies:
     """The gateway's source of policies: the learned version in force, and how it is replaced."""
 
     def __init__(self, directory: Path, default: PolicyChoice | None = None) -> None:
-        """`default` is the choice as long as nothing was learned."""
+        """`default` is the choice as long as nothing was learned; None: that of each
+        subscription."""
         self._default = default
         self._policy_store = PolicyStore(directory)
         self._pointer = directory / POINTER
@@ -44,16 +45,18 @@ class LearnedPolicies:
         self.refused = 0
         """The number of learned versions that were refused."""
 
-    def choose(self, app: str, device: str, topic: str) -> PolicyChoice:
+    def choose(
+        self, app: str, device: str, topic: str, default: str = DEFAULT_POLICY
+    ) -> PolicyChoice:
         """Return the policy learned for this device and topic, with its version for the event
         log."""
-        if self._default is not None and self.index.policies is BUILT_IN:
-            return self._default
+        if self.index.policies is BUILT_IN:
+            return self._default or PolicyChoice(default)
         found = self.index.forwarding(app, device, topic)
         forwarding = found.forwarding
         return PolicyChoice(
             policy=forwarding.policy,
-            version="" if self.index.policies is BUILT_IN else found.version,
+            version=found.version,
             prefetch_limit=forwarding.prefetch_limit,
             expiration_threshold=forwarding.expiration_threshold,
             price=forwarding.price,

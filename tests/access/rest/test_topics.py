@@ -40,7 +40,7 @@ async def test_a_subscription_has_terms(http: httpx.AsyncClient) -> None:
         await http.post("/v1/messages", json={"topic": "news", "rank": 3, "body": "x"})
     listed = (await http.get("/v1/devices/phone/subscriptions")).json()["subscriptions"]
     assert listed == [
-        {"topic": "news", "terms": terms, "policy": "unified", "waiting": 2},
+        {"topic": "news", "terms": terms, "policy": "predictive", "waiting": 2},
         {"topic": "plain"},
     ]
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from lasthop.core.limits import Limits
+from lasthop.decision.volume.policy_choice import OnePolicy, PolicyChoice
 from lasthop.wire.hop.feeds import (
     FeedEnded,
     Forget,
@@ -28,6 +29,9 @@ class Phone:
 
     def __init__(self, rig: Rig | None = None, *, limits: Limits | None = None) -> None:
         self.rig = rig or Rig(limits)
+        policies = self.rig.identity.policies
+        if rig is None and isinstance(policies, OnePolicy):
+            policies.choice = PolicyChoice("unified")  # It sends ahead what nobody knows yet.
         self.channel = 0
         self.seen = 0
         self.sent = 0

@@ -7,10 +7,11 @@ import pytest
 
 from lasthop.clock import HOUR, SECOND
 from lasthop.core.lifecycle import State
+from lasthop.core.ranked.records import HOT
 from lasthop.core.ranked.subscription import RankedSubscription
 from lasthop.decision.policies import POLICIES
 from lasthop.decision.policies.memory import memory_of
-from lasthop.decision.volume.policy_choice import SNAPSHOT_AFTER, PolicyChoice
+from lasthop.decision.volume.policy_choice import EARLIER_DEFAULT, SNAPSHOT_AFTER, PolicyChoice
 from lasthop.store.tables.ranked import RankedInMemory
 from lasthop.wire.hop.feeds import Look, encode_look
 from lasthop.wire.hop.frames import Dropped, Headers, MessageFrame, Operation
@@ -121,6 +122,42 @@ def test_another_policy_takes_over_and_the_log_says_so(phone: Phone) -> None:
     assert (event["policy"], event["topic"]) == ("buffer@7", "news")
     restart(phone)
     assert subscription(phone).choice.label == "buffer@7"
+
+
+def test_a_new_subscription_without_a_choice_gets_the_default(phone: Phone) -> None:
+    phone.rig.identity.policies.choice = None  # type: ignore[attr-defined]
+    phone.subscribe()
+    assert subscription(phone).choice == PolicyChoice("predictive")
+    restart(phone)
+    assert subscription(phone).choice == PolicyChoice("predictive")
+
+
+def test_a_subscription_keeps_the_default_of_the_version_that_it_was_made_with(
+    phone: Phone,
+) -> None:
+    """A stored feed of an earlier version names neither a policy nor a default."""
+    phone.rig.identity.policies.choice = None  # type: ignore[attr-defined]
+    phone.subscribe(max=3)
+    subscription(phone).choice = PolicyChoice(EARLIER_DEFAULT)
+    subscription(phone).default = EARLIER_DEFAULT
+    subscription(phone).note()
+    phone.look(2)
+    kept = rows_of(phone.rig.store, RankedInMemory).kept.feeds
+    (hot,) = [row.record for (_, _, part), row in kept.items() if part == HOT]
+    assert b"default" not in hot
+    assert b"unified" not in hot
+    restart(phone)
+    assert subscription(phone).choice.policy == "unified"
+    phone.subscribe(max=4)
+    assert subscription(phone).choice.policy == "unified", "other terms, but the same subscription"
+    other = Phone(phone.rig)
+    other.connect(name="other")
+    other.subscribe(max=4)
+    made = phone.rig.gateway.ranked.subscription(
+        phone.rig.gateway.deliveries.named(APP, "other"), "news"
+    )
+    assert made is not None
+    assert made.choice.policy == "predictive"
 
 
 def test_a_policy_begins_with_what_is_known_elsewhere(phone: Phone) -> None:

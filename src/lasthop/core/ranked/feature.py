@@ -34,6 +34,7 @@ from lasthop.decision.volume.inputs import (
     StorageChanged,
     Unread,
 )
+from lasthop.decision.volume.policy_choice import DEFAULT_POLICY
 from lasthop.decision.volume.terms import TopicTerms
 from lasthop.errors import InvalidRequest, MalformedFrame, NotFound
 from lasthop.events import Kind
@@ -178,8 +179,11 @@ class RankedFeature(CoreFeature):
         now: Micros,
     ) -> None:
         device = session.device
-        choice = terms.choice(self._book.choose(device.app, device.name, topic))
-        subscription = RankedSubscription(self._deliveries, session, topic, terms, choice, now)
+        default = DEFAULT_POLICY if old is None else old.default
+        choice = terms.choice(self._book.choose(device.app, device.name, topic, default))
+        subscription = RankedSubscription(
+            self._deliveries, session, topic, terms, choice, now, default=default
+        )
         if old is not None:
             old.gone = True
         self.add(subscription)
@@ -278,7 +282,7 @@ class RankedFeature(CoreFeature):
         """Let a feed use the policy that is configured for it; return False if it already does."""
         device = subscription.session.device
         choice = subscription.terms.choice(
-            self._book.choose(device.app, device.name, subscription.topic)
+            self._book.choose(device.app, device.name, subscription.topic, subscription.default)
         )
         if choice.plain == subscription.choice.plain:
             return False

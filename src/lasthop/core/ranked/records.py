@@ -8,7 +8,7 @@ import msgspec
 
 from lasthop.decision.volume.entry import Place
 from lasthop.decision.volume.memory import FeedState
-from lasthop.decision.volume.policy_choice import PolicyChoice
+from lasthop.decision.volume.policy_choice import EARLIER_DEFAULT, PolicyChoice
 
 HOT, COLD = 0, 1
 """The two parts of a feed's row: the first changes with every message; the second changes seldom
@@ -43,6 +43,8 @@ class Hot(msgspec.Struct, omit_defaults=True):
     """What the policy has learned since its memory was last written."""
     lane: list[list[Any]] = []
     """Instructions to the device that cannot be sent yet."""
+    default: str = EARLIER_DEFAULT
+    """The default policy when the subscription was made, which the subscription keeps."""
 
 
 _encode = msgspec.msgpack.Encoder().encode

@@ -74,9 +74,9 @@ class FeedsRestored:
                 session = self._deliveries.session(device)
                 at = (device.number, topic)
                 hot = unpack_hot(records[*at, 0]) if (*at, 0) in records else Hot()
-                choice = hot.choice if hot.choice.policy in POLICIES else PolicyChoice()
+                choice = hot.choice if hot.choice.policy in POLICIES else PolicyChoice(hot.default)
                 subscription = RankedSubscription(
-                    self._deliveries, session, topic, terms, choice, now
+                    self._deliveries, session, topic, terms, choice, now, default=hot.default
                 )
                 memory = unpack_cold(records[*at, COLD]) if (*at, COLD) in records else {}
                 subscription.restore(hot, memory, entries[at])

@@ -44,7 +44,12 @@ from lasthop.decision.volume.inputs import (
     Woken,
 )
 from lasthop.decision.volume.memory import EntryState
-from lasthop.decision.volume.policy_choice import PolicyChoice, Remembered, policy_of
+from lasthop.decision.volume.policy_choice import (
+    DEFAULT_POLICY,
+    PolicyChoice,
+    Remembered,
+    policy_of,
+)
 from lasthop.decision.volume.subscription import Subscription
 from lasthop.decision.volume.terms import TopicTerms
 from lasthop.events import Event, Kind
@@ -91,12 +96,16 @@ class RankedSubscription:
         terms: TopicTerms,
         choice: PolicyChoice,
         now: Micros,
+        *,
+        default: str = DEFAULT_POLICY,
     ) -> None:
         self._deliveries = deliveries
         self.session = session
         self.topic = topic
         self.terms = terms
         self.choice = choice
+        self.default = default
+        """The default policy when the subscription was made."""
         self.subscription = self._subscription()
         self.policy: Remembered = policy_of(choice, self.subscription.max)
         self.feed = Feed(self.subscription, self.policy, now=now)
@@ -332,6 +341,7 @@ class RankedSubscription:
             self.choice.plain,
             [list(lesson) for lesson in self.policy.lessons],
             [_parked(step) for step in self.lane],
+            self.default,
         )
         changes.feeds[number, self.topic, HOT] = FeedRow(number, self.topic, HOT, pack(hot))
 

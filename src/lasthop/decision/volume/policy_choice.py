@@ -15,13 +15,18 @@ from lasthop.clock import HOUR, Micros
 from lasthop.decision.policies import POLICIES, Policy, Tuning
 from lasthop.decision.policies.memory import memory_of, recall
 
-DEFAULT_POLICY = "unified"
+DEFAULT_POLICY = "predictive"
+"""The forwarding policy of new subscriptions for which nobody has chosen one."""
+
+EARLIER_DEFAULT = "unified"
+"""The policy that a stored choice means if it names none: the default of the versions that wrote
+nothing for it. It never changes."""
 
 
 class PolicyChoice(msgspec.Struct, frozen=True, omit_defaults=True):
     """A policy by name, with the parameters that were chosen for it."""
 
-    policy: str = DEFAULT_POLICY
+    policy: str = EARLIER_DEFAULT
     version: str = ""
     """The version of the policy file that the choice comes from; empty: built in, or from the
     settings."""
@@ -58,19 +63,24 @@ class PolicyChoice(msgspec.Struct, frozen=True, omit_defaults=True):
 class PolicyBook(Protocol):
     """Says which policy is in force for a device and a topic."""
 
-    def choose(self, app: str, device: str, topic: str) -> PolicyChoice:
-        """Return the choice for this device and topic; it names a policy of `decision.policies`."""
+    def choose(
+        self, app: str, device: str, topic: str, default: str = DEFAULT_POLICY
+    ) -> PolicyChoice:
+        """Return the choice for this device and topic; it names a policy of `decision.policies`.
+        `default` is the policy that the subscription was made with, for want of a choice."""
         ...
 
 
 class OnePolicy:
-    """The same policy for every device and topic."""
+    """The same policy for every device and topic; without one, that of each subscription."""
 
     def __init__(self, choice: PolicyChoice | None = None) -> None:
-        self.choice = choice or PolicyChoice()
+        self.choice = choice
 
-    def choose(self, app: str, device: str, topic: str) -> PolicyChoice:
-        return self.choice
+    def choose(
+        self, app: str, device: str, topic: str, default: str = DEFAULT_POLICY
+    ) -> PolicyChoice:
+        return self.choice or PolicyChoice(default)
 
 
 SNAPSHOT_AFTER = 32

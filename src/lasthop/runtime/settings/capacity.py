@@ -185,7 +185,17 @@ class Topics(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             extra={"words": POLICIES},
         ),
     ] = DEFAULT_POLICY
+    keep_default: Annotated[
+        bool,
+        Meta(
+            description="Whether subscriptions keep the default policy of the version that they"
+            " were made with, as long as `policy` is the default; false: `policy` holds for all."
+        ),
+    ] = True
 
-    def choice(self) -> PolicyChoice:
-        """Return the default policy in the form that the gateway uses."""
+    def choice(self) -> PolicyChoice | None:
+        """Return the policy that holds for all subscriptions that name none; None: each keeps the
+        default that it was made with."""
+        if self.keep_default and self.policy == DEFAULT_POLICY:
+            return None
         return PolicyChoice(self.policy)

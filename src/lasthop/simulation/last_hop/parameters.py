@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from lasthop.clock import HOUR, Micros
 from lasthop.decision.policies import POLICIES, Tuning
+from lasthop.decision.volume.policy_choice import DEFAULT_POLICY
 from lasthop.decision.volume.subscription import Subscription
 
 
@@ -52,7 +53,7 @@ class Parameters:
     """Mean hours until a rank falls (exponential)."""
     storage: int | None = None
     """Unread events that fit on the device; None: any number."""
-    policy: str = "unified"
+    policy: str = DEFAULT_POLICY
     prefetch_limit: int | None = None
     expiration_threshold: float | None = None
     """The expiration threshold of the policy, in hours; None: not set."""
