@@ -73,7 +73,7 @@ def test_a_missing_library_is_found_in_its_extra(library: str | None, line: str)
 
 def test_every_extra_that_is_named_exists_and_has_the_library() -> None:
     extras = PROJECT["optional-dependencies"]
-    names = {"google": "opentelemetry", "lasthop_xml": "lasthop-xml"}
+    names = {"google": "opentelemetry", "jwt": "pyjwt", "lasthop_xml": "lasthop-xml"}
     for library, extra in EXTRAS.items():
         wanted = names.get(library, library)
         assert any(line.startswith(wanted) for line in extras[extra]), library

@@ -10,6 +10,7 @@ from typing import Final
 EXTRAS: Final = {
     "cryptography": "security",
     "google": "otel",
+    "jwt": "oidc",
     "lasthop_xml": "xml",
     "matplotlib": "plots",
     "opentelemetry": "otel",

@@ -12,6 +12,7 @@ from lasthop.core.effects import Changed, Effect, Notify, Send
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.limits import Limits
 from lasthop.core.registry import DeviceRecord, hash_token
+from lasthop.core.rights.people import SignedTokens
 from lasthop.errors import Overloaded
 from lasthop.store.base import Reader
 from lasthop.store.commit import DeliveryRow
@@ -33,6 +34,7 @@ class LiveInMemory:
         now: Micros = START,
         limits: Limits | None = None,
         store: MemoryStore | None = None,
+        tokens: SignedTokens | None = None,
     ) -> None:
         self.store = store or MemoryStore()
         self.time = now
@@ -45,7 +47,7 @@ class LiveInMemory:
         """Otherwise every wait ends at once."""
         salts = count(1)
         self.gateway = Gateway(
-            Identity(name="test", limits=limits or Limits()),
+            Identity(name="test", limits=limits or Limits(), tokens=tokens),
             self.store.open(),
             random64=lambda: next(salts),
             now=now,

@@ -19,8 +19,8 @@ from lasthop.runtime.settings.naming import (
     is_section,
     variable,
 )
-from lasthop.runtime.settings.rights import RuleSettings
-from lasthop.runtime.settings.writing import RULE, SPECIMENS, toml_value
+from lasthop.runtime.settings.section_lists import EXAMPLES, LISTED
+from lasthop.runtime.settings.writing import SPECIMENS, toml_value
 from tests.sdk import features
 
 DIRECTORY = Path(__file__).parents[2] / "docs" / "reference"
@@ -105,8 +105,10 @@ def settings() -> str:
         names = {field.name: field.encode_name for field in msgspec.structs.fields(kind)}
         of_app = get_type_hints(kind, include_extras=True)
         lines += _table("", of_app, SPECIMENS[part], names=names, variables=False)
-    lines += ["", "## [[rules]]", "", " ".join((RuleSettings.__doc__ or "").split())]
-    lines += _table("", get_type_hints(RuleSettings, include_extras=True), RULE, variables=False)
+    for part, kind in LISTED.items():
+        lines += ["", f"## [[{part}]]", "", " ".join((kind.__doc__ or "").split())]
+        hints = get_type_hints(kind, include_extras=True)
+        lines += _table("", hints, EXAMPLES[part], variables=False)
     return "\n".join(lines) + "\n"
 
 

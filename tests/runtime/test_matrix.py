@@ -6,6 +6,7 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, get_args
@@ -15,6 +16,7 @@ import pytest
 from lasthop.access.rest.operations import EXPLAIN, OPERATIONS
 from lasthop.core.rights.rule import Verb
 from lasthop.runtime.dashboard.pages import FOLDERS, PATHS, PUBLIC, ROOT
+from lasthop.runtime.settings import Settings, render
 from lasthop.wire.pap.documents import (
     CancelMessage,
     CcqMessage,
@@ -27,6 +29,8 @@ from lasthop.wire.pap.documents import (
 from lasthop.wire.pap.submission import PapSubmission, write_submission
 from lasthop.wire.pap.versions import Version
 from tests.access.pap.initiating import CONTENT, user
+from tests.runtime.issuers import signing
+from tests.runtime.issuers.signing import ec_key, issuer, jwk, key_set
 from tests.runtime.processes import GatewayProcess
 
 TABLE = Path(__file__).with_name("matrix.txt")
@@ -41,6 +45,8 @@ CALLERS: dict[str, list[str] | None] = {
     "elsewhere": ["publish"],  # A publisher of another app that names this one.
     "limited": ["rules"],  # May publish to the topic news and send to the device phone.
     "denied": ["publish", "devices"],  # Is denied everything by a rule.
+    "service": None,  # Shows a token that an issuer has signed; has the rights of `limited`.
+    "forged": None,  # Shows such a token that somebody else has signed.
 }
 """The callers and the scopes of their credentials."""
 
@@ -146,12 +152,22 @@ def headers(up: GatewayProcess) -> dict[str, dict[str, str]]:
             new = {"name": caller, "scopes": scopes, "app": app}
             token = ask("POST", "/v1/credentials", new)["token"]
             found[caller] = {"Authorization": f"Bearer {token}", "X-App": "default"}
+    limits = ["topic:news", "device:phone"]
     limited: dict[str, Any] = {"who": ["credential:limited"]}
     ask(
         "PUT",
         "/v1/rules/limited",
-        limited | {"allow": ["publish", "send"], "on": ["topic:news", "device:phone"]},
+        limited | {"allow": ["publish", "send"], "on": limits},
     )
+    ask(
+        "PUT",
+        "/v1/rules/service",
+        {"who": ["user:anna"]}
+        | {"allow": ["publish", "send"], "on": ["topic:news", "device:phone"]},
+    )
+    for caller, key in (("service", ec_key()), ("forged", ec_key(1))):
+        signed = signing.token(key, now=time.time_ns() // 1000)
+        found[caller] = {"Authorization": f"Bearer {signed}"}
     denied = {"who": ["credential:denied"], "deny": list(Verb), "on": ["#"]}
     ask("PUT", "/v1/rules/denied", denied)
     return found
@@ -160,7 +176,11 @@ def headers(up: GatewayProcess) -> dict[str, dict[str, str]]:
 @pytest.fixture(scope="module")
 def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
     """An open gateway: the only one that lets anybody in without a credential."""
-    with GatewayProcess(tmp_path_factory.mktemp("matrix") / "data") as process:
+    place = tmp_path_factory.mktemp("matrix")
+    (place / "keys.json").write_bytes(key_set(jwk(ec_key(), kid="one")))
+    settings = Settings(issuers=[issuer(keys=str(place / "keys.json"))])
+    (place / "lasthop.toml").write_text(render(settings))
+    with GatewayProcess(place / "data", "--config", str(place / "lasthop.toml")) as process:
         yield process
 
 

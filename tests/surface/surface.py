@@ -21,7 +21,7 @@ from lasthop.events import Event, Kind
 from lasthop.message import Binding, Message, Reliability, TargetKind
 from lasthop.runtime.settings.apps import PER_APP
 from lasthop.runtime.settings.gateway import Settings
-from lasthop.runtime.settings.rights import RuleSettings
+from lasthop.runtime.settings.section_lists import LISTED
 from lasthop.store import commit, groups, pushes, ranked, streams, surrogates
 from lasthop.store.sqlite.store import SqliteStore
 from lasthop.wire.hop import fields, kinds as wire_kinds, layout
@@ -78,8 +78,9 @@ def settings() -> Iterator[str]:
     for section, kind in PER_APP.items():
         for name in kind.__struct_fields__:
             yield f"{section}.APP.{name}"
-    for name in RuleSettings.__struct_fields__:
-        yield f"rules.{name}"
+    for section, listed in LISTED.items():
+        for name in listed.__struct_fields__:
+            yield f"{section}.{name}"
 
 
 def _fields(prefix: str, value: Any) -> Iterator[str]:

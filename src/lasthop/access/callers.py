@@ -2,8 +2,9 @@
 request is refused.
 
 Every HTTP door accepts the same credentials: bearer tokens, HTTP Basic (any user name, the token as
-password), or the certificate of a TLS client. Without a credential only processes on this machine
-are served, and only by a gateway with open_house set.
+password), or the certificate of a TLS client. A token is one of the gateway's own, or one that an
+issuer of the settings has signed (`core/rights/people.py`). Without a credential only processes on
+this machine are served, and only by a gateway with open_house set.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from lasthop.core.apps.credentials import Scope, ended
 from lasthop.core.registry import NOTED_EVERY
+from lasthop.core.rights.people import SignedToken
 from lasthop.errors import Forbidden, InvalidRequest, Unauthorized
 from lasthop.store.commit import CredentialRow
 from lasthop.transport.locality import from_foreign_page, from_this_machine, joined, peer_of
@@ -34,6 +36,10 @@ events and metric labels short."""
 MAX_AUTHORIZATION = 1024
 """The longest Authorization header, in bytes: our tokens need 60, and a longer header is refused
 before it is hashed."""
+
+MAX_SIGNED = 12 * 1024
+"""The longest Authorization header of a gateway that trusts issuers: signed tokens with many roles
+have a few kilobytes, and as a password of HTTP Basic they are a third longer."""
 
 CACHED = 4096
 """The number of credentials that a door remembers, so that it need not ask the gateway for them. It
@@ -85,6 +91,11 @@ class Callers:
         self._live = live
         self._open_house = open_house
         self._known: dict[bytes, tuple[CredentialRow, Caller]] = {}
+        self._signed: dict[bytes, SignedToken] = {}
+        """The signed tokens that were read, by the hash of their header: a signature is checked
+        once."""
+        issuers = live.look(lambda gateway: gateway.people.expected)
+        self._longest = MAX_SIGNED if issuers else MAX_AUTHORIZATION
 
     async def of(self, connection: MutableMapping[str, Any]) -> Caller:
         """Return the caller of an ASGI connection."""
@@ -112,18 +123,39 @@ class Callers:
         return caller if app is None else _in_app(caller, app.decode("latin-1"))
 
     def _credentialed(self, authorization: bytes) -> Caller:
-        if len(authorization) > MAX_AUTHORIZATION:
+        if len(authorization) > self._longest:
             raise Unauthorized("the Authorization header is too long for any credential")
         digest = hashlib.sha256(authorization).digest()
+        signed = self._signed.get(digest)
+        if signed is not None:
+            return self._of_user(signed)
         known = self._known.get(digest)
         if known is None or known[0].revoked:
             self._known.pop(digest, None)
-            known = self._ask(secret_in(authorization))
+            secret = secret_in(authorization)
+            if self._live.look(lambda gateway: gateway.people.reads(secret)):
+                return self._read(digest, secret)
+            known = self._ask(secret)
             if len(self._known) >= CACHED:
                 self._known.clear()
             self._known[digest] = known
         self._note_use(known[0])
         return known[1]
+
+    def _read(self, digest: bytes, secret: str) -> Caller:
+        """Return the caller that shows a signed token for the first time."""
+        now = self._live.now()
+        signed = self._live.look(lambda gateway: gateway.people.read(secret, now))
+        caller = self._of_user(signed)
+        if len(self._signed) >= CACHED:
+            self._signed.clear()
+        self._signed[digest] = signed
+        return caller
+
+    def _of_user(self, shown: SignedToken) -> Caller:
+        now = self._live.now()
+        signed = self._live.look(lambda gateway: gateway.people.present(shown, now))
+        return Caller(signed.app, signed.name, signed.scopes, signed.app)
 
     def _certified(self, subject: str) -> Caller:
         row = self._live.look(lambda gateway: gateway.credentials.certified(subject))

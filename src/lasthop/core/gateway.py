@@ -81,7 +81,10 @@ class Gateway:
         self._acceptance = spine.acceptance
         self._dispatcher = spine.dispatcher
         self.contacts = spine.contacts
-        self.rules = RuleBook(deliveries, self.credentials, identity.rules, least=identity.least)
+        self.people = spine.people
+        self.rules = RuleBook(
+            deliveries, self.credentials, identity.rules, self.people, least=identity.least
+        )
         self.rules.restore(restored.memories)
         self.admin = Administration(deliveries, self.contacts, self.credentials, self.rules)
         rate = identity.device_messages

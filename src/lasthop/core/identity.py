@@ -9,6 +9,7 @@ from lasthop.core.apps.behaviour import Behaviour
 from lasthop.core.limits import Limits
 from lasthop.core.pushes.notification import NotificationPatience
 from lasthop.core.quota import Rate
+from lasthop.core.rights.people import SignedTokens
 from lasthop.core.rights.rule import AccessRule
 from lasthop.core.surrogates.waiting import SurrogateTerms
 from lasthop.decision.budgets import Limit
@@ -45,5 +46,7 @@ class Identity:
     """The rules of the configuration, which nobody changes over REST."""
     least: bool = False
     """Whether a device may send, subscribe and join only where a rule allows it."""
+    tokens: SignedTokens | None = None
+    """Reads tokens that issuers have signed; None if there are no issuers."""
     device_messages: Rate | None = None
     """The rate at which one device may send messages; None if there is no limit."""

@@ -16,6 +16,7 @@ from lasthop.core.publishing.acceptance import Acceptance
 from lasthop.core.publishing.fanout import Fanouts
 from lasthop.core.publishing.targets import plain_targets
 from lasthop.core.registry import Registry
+from lasthop.core.rights.people import People
 from lasthop.core.sending import NoAwaySender, PlainSender
 from lasthop.message import KeyMaker
 from lasthop.store.commit import Restored
@@ -31,6 +32,7 @@ class Spine:
     fanouts: Fanouts
     dispatcher: Dispatcher
     contacts: Contacts
+    people: People
     random64: Callable[[], int]
     terms: SubscriptionTerms | None = None
     """The feature that handles subscriptions with terms, set by that feature."""
@@ -58,6 +60,9 @@ class Spine:
         deliveries.moments.targets.update(plain_targets(deliveries, fanouts))
         dispatcher = Dispatcher(deliveries)
         terms = Terms(restored.incarnation.to_bytes(8), identity.open_house, identity.accept)
-        contacts = Contacts(deliveries, dispatcher, terms)
+        people = People(identity.tokens)
+        contacts = Contacts(deliveries, dispatcher, terms, people)
         acceptance = Acceptance(deliveries, fanouts)
-        return cls(identity, deliveries, acceptance, fanouts, dispatcher, contacts, random64)
+        return cls(
+            identity, deliveries, acceptance, fanouts, dispatcher, contacts, people, random64
+        )

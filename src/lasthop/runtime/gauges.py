@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from lasthop.access.pap import PapDoor
 from lasthop.access.rest import Door
@@ -12,6 +13,9 @@ from lasthop.runtime.guard import Guard
 from lasthop.runtime.metrics import Metrics
 from lasthop.runtime.tls import Certificates
 from lasthop.runtime.traces.tracer import Tracer
+
+if TYPE_CHECKING:
+    from lasthop.runtime.issuers.verifying import Issuer
 
 
 def show(
@@ -101,6 +105,15 @@ def show_certificates(metrics: Metrics, certificates: Certificates) -> None:
         "Times that the TLS certificate was read again, by outcome.",
         ["outcome"],
         lambda: {(outcome,): count for outcome, count in certificates.outcomes.items()},
+    )
+
+
+def show_issuers(metrics: Metrics, issuers: Sequence[Issuer]) -> None:
+    """Add the number of issuers whose keys cannot be fetched to the metrics."""
+    metrics.gauge(
+        "lasthop_issuers_failing",
+        "Issuers of signed tokens whose keys could not be fetched when that was tried last.",
+        lambda: sum(bool(issuer.problem) for issuer in issuers),
     )
 
 

@@ -32,6 +32,7 @@ from lasthop.access.rest.app import make_token
 from lasthop.clock import MINUTE
 from lasthop.core.apps.credentials import Scope
 from lasthop.core.gateway import Gateway, Identity
+from lasthop.core.rights.people import SignedTokens
 from lasthop.decision.volume.policy_choice import PolicyBook
 from lasthop.delivery.http import HttpListener
 from lasthop.delivery.listener import Listener
@@ -39,6 +40,7 @@ from lasthop.delivery.websocket import WebSocketListener
 from lasthop.errors import LasthopError, StoreError
 from lasthop.eventlog.exporter import Exporter, Rolling
 from lasthop.eventlog.source import EventPages
+from lasthop.extras import install_line
 from lasthop.private import DIRECTORY, tighten
 from lasthop.runtime import interconnects, logs
 from lasthop.runtime.admission import Admission, descriptors_for_connections
@@ -52,7 +54,13 @@ from lasthop.runtime.exporting import Export
 from lasthop.runtime.failure import Failure
 from lasthop.runtime.filtering.reader import FilterReader
 from lasthop.runtime.front import Front
-from lasthop.runtime.gauges import show, show_certificates, show_connections, show_traces
+from lasthop.runtime.gauges import (
+    show,
+    show_certificates,
+    show_connections,
+    show_issuers,
+    show_traces,
+)
 from lasthop.runtime.guard import Guard
 from lasthop.runtime.history import tell
 from lasthop.runtime.housekeeping import Housekeeping
@@ -78,6 +86,10 @@ log = structlog.get_logger()
 ROLLING = Rolling(age=5 * MINUTE)
 """When a new segment of the event log is started: a busy day has 288 segments. `lasthop log tail`
 does not wait for complete segments, and a program that needs them sooner announces itself."""
+
+FIRST_KEYS = 2.0
+"""Seconds that a start waits for the keys of issuers, so that the first requests need not be sent
+again."""
 
 YOUNG_OBJECTS = 10_000
 """The number of new objects after which a garbage collection starts; it then takes 3 ms. With
@@ -174,7 +186,8 @@ async def running(
         restored = store.open()
         learned = LearnedPolicies(Path(settings.data) / POLICY_DIRECTORY, settings.topics.choice())
         learned.poll()
-        gateway = _gateway(settings, restored, clock, learned, surrogate_workers)
+        tokens = await _signed_tokens(settings, clock, metrics, stack)
+        gateway = _gateway(settings, restored, clock, learned, surrogate_workers, tokens)
         gateway.contacts.tell_of_networks(learned.heartbeat)
         _offer_first_credential(settings, gateway, clock)
         initiators = settings.initiators()
@@ -284,6 +297,7 @@ def _gateway(
     clock: SystemClock,
     policies: PolicyBook,
     surrogate_workers: SurrogateWorkers,
+    tokens: SignedTokens | None,
 ) -> Gateway:
     identity = Identity(
         name=settings.name,
@@ -299,6 +313,7 @@ def _gateway(
         surrogates=surrogate_workers.terms,
         rules=settings.configured_rules(),
         least=settings.least,
+        tokens=tokens,
         device_messages=settings.device_messages,
     )
     gateway = Gateway(identity, restored, random64=Randomness(), now=clock.now())
@@ -308,6 +323,31 @@ def _gateway(
             app=app,
         )
     return gateway
+
+
+async def _signed_tokens(
+    settings: Settings, clock: SystemClock, metrics: Metrics, stack: AsyncExitStack
+) -> SignedTokens | None:
+    """Return what checks the tokens of issuers, whose keys are fetched from now on; None if there
+    are no issuers. A gateway starts without issuers that cannot be reached."""
+    if not settings.issuers:
+        return None
+    try:
+        from lasthop.runtime.issuers.fetching import (  # noqa: PLC0415 - in an extra of its own
+            KeyFetcher,
+            TrustedIssuers,
+        )
+    except ModuleNotFoundError as error:
+        raise Failure(f"issuers need {error.name}: {install_line(error)}") from None
+    trusted = TrustedIssuers(settings.issuers)
+    fetchers = [KeyFetcher(issuer, clock) for issuer in trusted.issuers]
+    for fetcher in fetchers:
+        await stack.enter_async_context(_background(fetcher.follow()))
+    with suppress(TimeoutError):
+        async with asyncio.timeout(FIRST_KEYS):
+            await asyncio.gather(*(fetcher.tried() for fetcher in fetchers))
+    show_issuers(metrics, trusted.issuers)
+    return trusted
 
 
 def _offer_first_credential(settings: Settings, gateway: Gateway, clock: SystemClock) -> None:

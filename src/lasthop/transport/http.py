@@ -1,4 +1,4 @@
-"""One HTTP/1.1 request to another server: a POST and a bounded answer.
+"""One HTTP/1.1 request to another server, and a bounded answer.
 
 Names are resolved here, and the connection goes to the very address that was checked: whoever
 controls a name cannot make it lead elsewhere between the check and the connection.
@@ -62,7 +62,34 @@ async def post(
 ) -> HttpAnswer:
     """POST a body and return the answer, whose body has at most `limit` bytes; raise
     `HttpFailure`."""
-    exchange = _Exchange(url, limit)
+    return await _request("POST", url, headers, body, timeout, limit, allowed, tls)
+
+
+async def get(
+    url: str,
+    headers: Iterable[tuple[str, str]],
+    *,
+    timeout: float,  # noqa: ASYNC109 - as `post`
+    limit: int,
+    allowed: Callable[[IpAddress], bool] = anywhere,
+    tls: ssl.SSLContext | None = None,
+) -> HttpAnswer:
+    """GET a URL and return the answer, whose body has at most `limit` bytes; raise
+    `HttpFailure`. A redirect is an answer like any other."""
+    return await _request("GET", url, headers, None, timeout, limit, allowed, tls)
+
+
+async def _request(
+    method: str,
+    url: str,
+    headers: Iterable[tuple[str, str]],
+    body: bytes | None,
+    timeout: float,  # noqa: ASYNC109 - as `post`
+    limit: int,
+    allowed: Callable[[IpAddress], bool],
+    tls: ssl.SSLContext | None,
+) -> HttpAnswer:
+    exchange = _Exchange(method, url, limit)
     try:
         async with asyncio.timeout(timeout):
             return await exchange.run(headers, body, allowed, tls)
@@ -151,8 +178,9 @@ class AnswerParser:
 class _Exchange:
     """One request to a server, and its answer."""
 
-    def __init__(self, url: str, limit: int) -> None:
+    def __init__(self, method: str, url: str, limit: int) -> None:
         self.sent = False
+        self._method = method
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise HttpFailure("not an http or https URL", sent=False)
@@ -172,7 +200,7 @@ class _Exchange:
     async def run(
         self,
         headers: Iterable[tuple[str, str]],
-        body: bytes,
+        body: bytes | None,
         allowed: Callable[[IpAddress], bool],
         tls: ssl.SSLContext | None,
     ) -> HttpAnswer:
@@ -204,14 +232,14 @@ class _Exchange:
                 return address
         raise HttpFailure(f"{self._host} has no address that is allowed", sent=False)
 
-    def _request(self, headers: Iterable[tuple[str, str]], body: bytes) -> bytes:
+    def _request(self, headers: Iterable[tuple[str, str]], body: bytes | None) -> bytes:
         lines = [
-            f"POST {self._path} HTTP/1.1",
+            f"{self._method} {self._path} HTTP/1.1",
             f"Host: {self._netloc}",
             *(f"{name}: {value}" for name, value in headers),
-            f"Content-Length: {len(body)}",
+            *([] if body is None else [f"Content-Length: {len(body)}"]),
             "Connection: close",
         ]
         if any("\r" in line or "\n" in line for line in lines):
             raise HttpFailure("a header has more than one line", sent=False)
-        return "\r\n".join(lines).encode("latin-1", "replace") + b"\r\n\r\n" + body
+        return "\r\n".join(lines).encode("latin-1", "replace") + b"\r\n\r\n" + (body or b"")

@@ -76,16 +76,16 @@ class Destinations:
 
     def allows(self, address: IPv4Address | IPv6Address) -> bool:
         """Whether outcomes may be posted to this address."""
-        return self._private or _is_public(address)
+        return self._private or is_public(address)
 
 
-def _is_public(address: IPv4Address | IPv6Address) -> bool:
+def is_public(address: IPv4Address | IPv6Address) -> bool:
     """Whether this address is reachable from the whole internet and means the same host
     everywhere."""
     if isinstance(address, IPv6Address):
         for network, shift in _CARRYING_IPV4:
             if address in network:
-                return _is_public(IPv4Address(int(address) >> shift & 0xFFFFFFFF))
+                return is_public(IPv4Address(int(address) >> shift & 0xFFFFFFFF))
         if address not in _GLOBAL_UNICAST:
             return False
     return address.is_global and not address.is_multicast

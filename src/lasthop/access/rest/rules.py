@@ -29,8 +29,8 @@ class RuleTerms(msgspec.Struct, forbid_unknown_fields=True):
         Meta(
             min_length=1,
             max_length=MAX_ENTRIES,
-            description="Whom it is about: credential:NAME, device:NAME, user:NAME (the devices of"
-            " a user), or *",
+            description="Whom it is about: credential:NAME, device:NAME, user:NAME (a user and its"
+            " devices), role:NAME (what an issuer says of users), or *",
         ),
     ]
     on: Annotated[
@@ -68,7 +68,11 @@ class RightQuery(msgspec.Struct, forbid_unknown_fields=True):
     """A question about rights: may somebody do this on that target?"""
 
     who: Annotated[
-        str, Meta(max_length=300, description="Who would do it: device:NAME or credential:NAME")
+        str,
+        Meta(
+            max_length=300,
+            description="Who would do it: device:NAME, credential:NAME or user:NAME",
+        ),
     ]
     verb: Annotated[
         Literal[

@@ -58,6 +58,9 @@ class Administration:
         for amended in self._moments.amended:
             amended(session, changes, now)
         self._contacts.expiries.watch(session)
+        if "user" in changes and self._contacts.expiries.is_signed(device):
+            reason = "the device was given to another user"
+            self._contacts.disconnect(session, CloseCode.UNAUTHORIZED, reason, now)
         if "token_hash" in changes and record.former_until <= now:
             self._contacts.disconnect(session, CloseCode.UNAUTHORIZED, "the token was changed", now)
         return device
@@ -69,6 +72,7 @@ class Administration:
         session = deliveries.session(device)
         reason = "the device was removed"
         self._contacts.disconnect(session, CloseCode.UNKNOWN_DEVICE, reason, now)
+        self._contacts.expiries.forget(device)
         for removed in self._moments.removed:
             removed(session, now)
         for delivery in list(session.mailbox.values()):

@@ -18,6 +18,7 @@ from lasthop.core.dispatch import Dispatcher
 from lasthop.core.effects import CloseChannel, Send
 from lasthop.core.lifecycle import DELIVERED, SENDING, Step
 from lasthop.core.registry import NOTED_EVERY, Device, DeviceRecord
+from lasthop.core.rights.people import People
 from lasthop.core.session import Session
 from lasthop.errors import LasthopError, NotFound, OutOfOrder, Unauthorized
 from lasthop.events import Kind
@@ -66,11 +67,13 @@ class Contacts:
         deliveries: Deliveries,
         dispatcher: Dispatcher,
         terms: Terms,
+        people: People,
     ) -> None:
         self._deliveries = deliveries
         self._moments = deliveries.moments
         self._dispatcher = dispatcher
         self._terms = terms
+        self._people = people
         self.probes = Probes(deliveries)
         self.expiries = TokenExpiries(deliveries, self._token_expired)
         self._by_channel: dict[int, Session] = {}
@@ -249,12 +252,19 @@ class Contacts:
             if not (self._terms.open_house and local):
                 raise NotFound("unknown device", app=hello.app, device=hello.device)
             return self.register(hello.app, hello.device, DeviceRecord(registered_at=now), now)
+        signed = hello.token and self._people.owner(
+            device.app, device.record.user, hello.token, now
+        )
+        if signed:
+            self.expiries.identified(device, signed.expires_at)
+            return device
         if device.record.token_hash:
             self._check_token(device, hello.token, now)
         elif not (self._terms.open_house and local):
             raise Unauthorized(
                 "this device has no token, so it can connect only from the gateway's machine"
             )
+        self.expiries.identified(device, None)
         return device
 
     def _check_token(self, device: Device, token: str | None, now: Micros) -> None:

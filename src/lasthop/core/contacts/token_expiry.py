@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from lasthop.clock import Micros
 from lasthop.core.deliveries import Deliveries
+from lasthop.core.registry import Device
 from lasthop.core.session import Session
 
 
@@ -18,11 +19,34 @@ class TokenExpiries:
         self.end = end
         self._waiting: dict[int, Micros] = {}
         """The times for which timers were set last, by the number of the device."""
+        self._signed: dict[int, Micros] = {}
+        """When the signed token expires with which a device connected last, by the device's
+        number; those that use the device's own token are not here."""
+
+    def identified(self, device: Device, signed_until: Micros | None) -> None:
+        """Note by which token a device connects: a signed one that expires, or its own."""
+        if signed_until is None:
+            self._signed.pop(device.number, None)
+        else:
+            self._signed[device.number] = signed_until
+
+    def is_signed(self, device: Device) -> bool:
+        """Whether a device connected last with a signed token of its user."""
+        return device.number in self._signed
+
+    def forget(self, device: Device) -> None:
+        """Forget a device that was removed."""
+        self._signed.pop(device.number, None)
+        self._waiting.pop(device.number, None)
+
+    def _expires(self, device: Device) -> Micros:
+        """Return when the token ends by which a device is in contact; 0 if it does not."""
+        return self._signed.get(device.number, device.record.token_expires)
 
     def watch(self, session: Session) -> None:
         """Set a timer for the token of a device, if the token expires."""
         device = session.device
-        expires = device.record.token_expires
+        expires = self._expires(device)
         if expires and self._waiting.get(device.number) != expires:
             self._waiting[device.number] = expires
             self._deliveries.timers.add(expires, _Expiry(self, session, expires))
@@ -32,7 +56,7 @@ class TokenExpiries:
         number = session.device.number
         if self._waiting.get(number) == expires:
             del self._waiting[number]
-        if session.device.record.token_expires == expires:
+        if self._expires(session.device) == expires:
             self.end(session, now)
 
 

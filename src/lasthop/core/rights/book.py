@@ -8,6 +8,7 @@ import msgspec
 
 from lasthop.core.apps.credentials import Credentials
 from lasthop.core.deliveries import Deliveries
+from lasthop.core.rights.people import USER, People
 from lasthop.core.rights.rights import Rights, RightsAnswer
 from lasthop.core.rights.rule import ALL_APPS, AccessRule, Verb, checked
 from lasthop.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
@@ -37,11 +38,13 @@ class RuleBook:
         deliveries: Deliveries,
         credentials: Credentials,
         configured: Iterable[AccessRule],
+        people: People,
         *,
         least: bool,
     ) -> None:
         self._deliveries = deliveries
         self._credentials = credentials
+        self._people = people
         self._configured = {(rule.app, rule.name): rule for rule in configured}
         self._added: dict[tuple[str, str], AccessRule] = {}
         self._least = least
@@ -54,7 +57,8 @@ class RuleBook:
 
     def refresh(self) -> None:
         """Compile the rights of all callers again, because rules or credentials have changed."""
-        needed = self._added or self._configured or self._least or self._credentials.narrow
+        ruled = self._added or self._configured or self._least
+        needed = ruled or self._credentials.narrow or self._people.expected
         self._deliveries.rights = self.rights() if needed else None
 
     def rights(self) -> Rights:
@@ -64,6 +68,7 @@ class RuleBook:
             least=self._least,
             user_of=self._user_of,
             narrow=lambda app, name: (app, name) in self._credentials.narrow,
+            people=self._people,
         )
 
     def _user_of(self, app: str, name: str) -> str:
@@ -103,8 +108,8 @@ class RuleBook:
         self.refresh()
 
     def explain(self, app: str, who: str, verb: Verb, target: Target) -> RightsAnswer:
-        """Return whether `device:NAME` or `credential:NAME` may do something, and which rule
-        decides. Whether the scopes of a credential allow it is not a matter of rules."""
+        """Return whether `device:NAME`, `credential:NAME` or `user:NAME` may do something, and
+        which rule decides. Whether the scopes of a caller allow it is not a matter of rules."""
         kind, _, name = who.partition(":")
         rights = self._deliveries.rights or self.rights()
         if kind == "device":
@@ -114,8 +119,12 @@ class RuleBook:
             if not self._credentials.named(app, name):
                 raise NotFound("no such credential", app=app, name=name)
             caller = rights.credential(app, name)
+        elif kind == "user" and name:
+            caller = rights.credential(app, USER + name)
         else:
-            raise InvalidRequest("rights are those of device:NAME or credential:NAME", who=who)
+            raise InvalidRequest(
+                "rights are those of device:NAME, credential:NAME or user:NAME", who=who
+            )
         return caller.answer(verb, target.kind, target.name)
 
 

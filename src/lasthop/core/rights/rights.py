@@ -1,8 +1,9 @@
 """The rights of callers, compiled from rules once for each caller.
 
-A caller is a device or a credential. What a rule denies is denied; otherwise what a rule allows is
-allowed; otherwise it depends on what the caller has without rules. An answer is remembered for each
-caller, so that a message costs a look into a dictionary, however many rules there are.
+A caller is a device, a credential, or a user who shows a signed token. What a rule denies is
+denied; otherwise what a rule allows is allowed; otherwise it depends on what the caller has without
+rules. An answer is remembered for each caller, so that a message costs a look into a dictionary,
+however many rules there are.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import NamedTuple
 
 from lasthop.core.names import ONE
 from lasthop.core.rights.patterns import TargetPattern, fits, pieces_of
+from lasthop.core.rights.people import USER, People
 from lasthop.core.rights.rule import ALL_APPS, OF_DEVICES, SENT_BY, AccessRule, Verb
 from lasthop.errors import Forbidden
 from lasthop.message import Target, TargetKind
@@ -28,6 +30,10 @@ OWN_DEVICE = AccessRule(
 """The rule that every gateway has: a device may send to itself, since nobody else gets that."""
 
 
+NAMED = ("device", "user")
+"""What may stand in braces in the targets of a rule."""
+
+
 class NoRight(Forbidden):
     """The error for what no rule allows, or a rule denies; `rule` names the rule that decided."""
 
@@ -39,10 +45,19 @@ class Who(NamedTuple):
 
     app: str
     kind: str
-    """What kind of caller it is: `device` or `credential`."""
+    """What kind of caller it is: `device`, `credential` or `user`."""
     name: str
     user: str = ""
-    """The user that a device belongs to; empty if none."""
+    """The user that a device belongs to, or that shows a signed token; empty if none."""
+    roles: frozenset[str] = frozenset()
+    """The roles of a user who shows a signed token."""
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """What `{device}` and `{user}` stand for in rules about the caller."""
+        if self.kind == "device":
+            return {"device": self.name, "user": self.user}
+        return {"user": self.user} if self.kind == "user" else {}
 
 
 class RightsAnswer(NamedTuple):
@@ -57,15 +72,14 @@ class RightsAnswer(NamedTuple):
 class CallerRights:
     """The rights of one caller, compiled from the rules that are about it."""
 
-    __slots__ = ("_allow", "_answers", "_deny", "_without", "who")
+    __slots__ = ("_allow", "_answers", "_deny", "who", "without")
 
     def __init__(self, who: Who, rules: Sequence[AccessRule], without: frozenset[Verb]) -> None:
         self.who = who
-        self._without = without
+        self.without = without
         """The verbs that the caller has on everything, without a rule."""
-        names = {"device": who.name, "user": who.user} if who.kind == "device" else {}
-        self._allow = _by_verb([(r, r.allow) for r in rules if applies(r, who)], names)
-        self._deny = _by_verb([(r, r.deny) for r in rules if applies(r, who)], names)
+        self._allow = _by_verb([(r, r.allow) for r in rules if applies(r, who)], who.names)
+        self._deny = _by_verb([(r, r.deny) for r in rules if applies(r, who)], who.names)
         self._answers: dict[tuple[Verb, str, str], RightsAnswer] = {}
 
     def answer(self, verb: Verb, kind: str, name: str) -> RightsAnswer:
@@ -81,7 +95,7 @@ class CallerRights:
 
     def any(self, verb: Verb) -> bool:
         """Return whether the caller may do something to any target at all."""
-        return verb in self._without or bool(self._allow.get(verb))
+        return verb in self.without or bool(self._allow.get(verb))
 
     def _decide(self, verb: Verb, kind: str, name: str) -> RightsAnswer:
         for rule, on in self._deny.get(verb, ()):
@@ -94,7 +108,7 @@ class CallerRights:
                 return RightsAnswer(
                     True, rule.name, f"the rule {rule.name} allows {verb} on {on.text}"
                 )
-        if verb in self._without:
+        if verb in self.without:
             return RightsAnswer(True, "", f"{verb} needs no rule, and none denies it")
         return RightsAnswer(False, "", f"no rule allows {verb} on {kind}:{name}")
 
@@ -104,8 +118,13 @@ def _by_verb(
 ) -> dict[Verb, list[tuple[AccessRule, TargetPattern]]]:
     found: dict[Verb, list[tuple[AccessRule, TargetPattern]]] = {}
     for rule, verbs in rules:
-        # A device of no user has nothing that is said of users.
-        entries = [on for on in rule.on if "{user}" not in on or names.get("user")]
+        # A device of no user has nothing that is said of users, and a user without a device nothing
+        # that is said of devices.
+        entries = [
+            on
+            for on in rule.on
+            if not names or all(names.get(name) for name in NAMED if f"{{{name}}}" in on)
+        ]
         patterns = [TargetPattern(on, names) for on in entries]
         for verb in verbs:
             found.setdefault(verb, []).extend((rule, on) for on in patterns)
@@ -122,6 +141,8 @@ def applies(rule: AccessRule, who: Who) -> bool:
             return True
         if kind == "user" and who.user and fits(pieces_of(name), who.user):
             return True
+        if kind == "role" and any(fits(pieces_of(name), role) for role in who.roles):
+            return True
     return False
 
 
@@ -135,6 +156,7 @@ class Rights:
         least: bool,
         user_of: Callable[[str, str], str],
         narrow: Callable[[str, str], bool],
+        people: People | None = None,
     ) -> None:
         """`least`: a device may do nothing without a rule. `user_of` returns the user of a device
         by app and name; `narrow` returns whether a credential has nothing without a rule."""
@@ -142,6 +164,7 @@ class Rights:
         self._devices = frozenset[Verb]() if least else frozenset(OF_DEVICES)
         self._user_of = user_of
         self._narrow = narrow
+        self._people = people or People(None)
         self._callers: dict[tuple[str, str, str], CallerRights] = {}
 
     def device(self, app: str, name: str) -> CallerRights:
@@ -153,13 +176,24 @@ class Rights:
         return self._keep(CallerRights(Who(app, "device", name, user), self._rules, self._devices))
 
     def credential(self, app: str, name: str) -> CallerRights:
-        """Return the rights of a credential within an app. What its scopes do not give is refused
-        before rules are asked."""
+        """Return the rights of a credential within an app, or those of a user whose name as a
+        caller this is. What its scopes do not give is refused before rules are asked."""
+        if name.startswith(USER):
+            return self._of_user(app, name)
         known = self._callers.get((app, "credential", name))
         if known is not None:
             return known
         without = frozenset[Verb]() if self._narrow(app, name) else frozenset(Verb)
         return self._keep(CallerRights(Who(app, "credential", name), self._rules, without))
+
+    def _of_user(self, app: str, name: str) -> CallerRights:
+        user = name.removeprefix(USER)
+        who = Who(app, "user", user, user, self._people.roles(name))
+        without = frozenset[Verb]() if self._people.ruled(name) else frozenset(Verb)
+        known = self._callers.get((app, "user", user))
+        if known is not None and (known.who, known.without) == (who, without):
+            return known
+        return self._keep(CallerRights(who, self._rules, without))
 
     def _keep(self, rights: CallerRights) -> CallerRights:
         if len(self._callers) >= MAX_CALLERS:

@@ -66,7 +66,7 @@ MAX_ENTRIES = 64
 _Entries = Annotated[tuple[str, ...], Meta(min_length=1, max_length=MAX_ENTRIES)]
 _Verbs = Annotated[tuple[Verb, ...], Meta(max_length=len(Verb))]
 
-WHO = ("credential", "device", "user")
+WHO = ("credential", "device", "user", "role")
 
 
 class AccessRule(
@@ -110,7 +110,7 @@ def _check_who(entries: Iterable[str]) -> None:
         kind, colon, name = entry.partition(":")
         if entry != ONE and (not colon or kind not in WHO or not name):
             raise InvalidRequest(
-                "a rule is for * (everybody), credential:NAME, device:NAME, or user:NAME (the"
-                " devices of a user)",
+                "a rule is for * (everybody), credential:NAME, device:NAME, user:NAME (a user and"
+                " its devices) or role:NAME (users whose tokens have this role)",
                 who=entry,
             )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lasthop.errors import LasthopError
 from lasthop.runtime import settings
-from lasthop.runtime.doctor import build, gateway, learning, machine
+from lasthop.runtime.doctor import build, gateway, learning, machine, signed_tokens
 from lasthop.runtime.doctor.finding import Finding, FindingState
 
 __all__ = ["Finding", "FindingState", "examine"]
@@ -36,6 +36,7 @@ def examine(
         yield from gateway.certificates(chosen.tls)
         yield from gateway.traces(chosen.traces.endpoint)
         yield from gateway.rights(chosen)
+        yield from signed_tokens.issuers(chosen.issuers)
         yield gateway.directory(Path(chosen.data))
         yield gateway.disk(Path(chosen.data))
         yield machine.clock(Path(chosen.data))

@@ -5,6 +5,7 @@ Each setting is a typed field with its explanation; `lasthop config` prints them
 probably meant.
 
     listeners, publishers, capacity, operators, apps   the sections
+    rights, issuers, section_lists                     lists of sections
     gateway                                            all sections together
     naming, converting, reading, writing               from a file and variables, and back
 """

@@ -13,6 +13,7 @@ from lasthop.core.rights.rule import checked
 from lasthop.errors import InvalidRequest
 from lasthop.runtime.settings.naming import Section, allowed_words, guess
 from lasthop.runtime.settings.rights import RuleSettings
+from lasthop.runtime.settings.section_lists import LISTED
 from lasthop.runtime.units import Duration, LimitList, ListenAddress, ProxyNetwork, Size
 
 Values: TypeAlias = dict[str, Any]
@@ -52,29 +53,32 @@ def app_sections(
     return found
 
 
-def rule_sections(sections: object, origin: str) -> list[RuleSettings]:
-    """Return the rules of a file; raise `InvalidRequest` with one line for a wrong one."""
+def listed_sections(part: str, sections: object, origin: str) -> list[msgspec.Struct]:
+    """Return the sections of a part that is a list of them, such as the rules of a file; raise
+    `InvalidRequest` with one line for a wrong one."""
     if not isinstance(sections, list) or not all(isinstance(s, dict) for s in sections):
-        raise InvalidRequest(f"{origin}: rules are sections: write [[rules]]")
-    found: list[RuleSettings] = []
+        raise InvalidRequest(f"{origin}: {part} are sections: write [[{part}]]")
+    kind = LISTED[part]
+    found: list[msgspec.Struct] = []
     for number, section in enumerate(sections, 1):
-        place = f"{origin}: rules.{number}"
-        made = converted(_listed(section), RuleSettings, f"{place}.")
-        try:
-            checked(made.rule(number))
-        except InvalidRequest as error:
-            raise InvalidRequest(f"{place}: {error}") from None
+        place = f"{origin}: {part}.{number}"
+        made = converted(_listed(section, kind), kind, f"{place}.")
+        if isinstance(made, RuleSettings):
+            try:
+                checked(made.rule(number))
+            except InvalidRequest as error:
+                raise InvalidRequest(f"{place}: {error}") from None
         found.append(made)
-    named = [rule.rule(number).name for number, rule in enumerate(found, 1)]
-    for name in named:
-        if named.count(name) > 1:
+    names = [r.rule(n).name for n, r in enumerate(found, 1) if isinstance(r, RuleSettings)]
+    for name in names:
+        if names.count(name) > 1:
             raise InvalidRequest(f"{origin}: two rules have the name {name}")
     return found
 
 
-def _listed(section: dict[str, Any]) -> dict[str, Any]:
+def _listed(section: dict[str, Any], kind: Section) -> dict[str, Any]:
     """Return a section in which a single text stands for a list of one."""
-    lists = ("who", "allow", "deny", "on")
+    lists = {name for name, hint in get_type_hints(kind).items() if get_origin(hint) is tuple}
     return {
         name: [value] if name in lists and isinstance(value, str) else value
         for name, value in section.items()

@@ -14,6 +14,7 @@ from lasthop.core.quota import Rate
 from lasthop.core.rights.rule import AccessRule
 from lasthop.runtime.settings.apps import AppBehaviour, SurrogateSettings
 from lasthop.runtime.settings.capacity import LimitSettings, Ota, Retention, Topics
+from lasthop.runtime.settings.issuers import IssuerSettings
 from lasthop.runtime.settings.listeners import Beep, Http, Seqpacket, Tcp, Tls
 from lasthop.runtime.settings.operators import Plugins, Traces
 from lasthop.runtime.settings.publishers import Access, Pap, Quotas
@@ -62,6 +63,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     behaviours: dict[str, AppBehaviour] = {}
     surrogates: dict[str, SurrogateSettings] = {}
     rules: list[RuleSettings] = []
+    issuers: list[IssuerSettings] = []
 
     def configured(self) -> dict[str, Behaviour]:
         """Return the configured behaviour of each app."""

@@ -13,8 +13,9 @@ import msgspec
 from lasthop.decision.policies import POLICIES
 from lasthop.errors import InvalidRequest
 from lasthop.runtime.settings.apps import MAX_STATE, PER_APP
-from lasthop.runtime.settings.converting import Values, app_sections, converted, rule_sections
+from lasthop.runtime.settings.converting import Values, app_sections, converted, listed_sections
 from lasthop.runtime.settings.gateway import Settings
+from lasthop.runtime.settings.issuers import check_issuers
 from lasthop.runtime.settings.naming import (
     IN_SECTIONS,
     PREFIX,
@@ -23,7 +24,7 @@ from lasthop.runtime.settings.naming import (
     names,
     variable,
 )
-from lasthop.runtime.settings.rights import RULES
+from lasthop.runtime.settings.section_lists import LISTED
 from lasthop.runtime.units import Size
 
 CLIENT_VARIABLES = frozenset({"LASTHOP_CONFIG", "LASTHOP_URL", "LASTHOP_TOKEN", "LASTHOP_APP"})
@@ -81,6 +82,7 @@ def _refuse_contradictions(settings: Settings) -> None:
         raise InvalidRequest("tls.required rules out seqpacket.psm: Bluetooth has no TLS")
     if tls.client_ca and not tls.cert:
         raise InvalidRequest("tls.client_ca needs tls.cert and tls.key")
+    check_issuers(settings.issuers)
     for app, surrogate in settings.surrogates.items():
         if surrogate.state > MAX_STATE:
             raise InvalidRequest(f"surrogates.{app}.state: must be at most {Size(MAX_STATE)}")
@@ -124,19 +126,23 @@ def _merged(settings: Settings, values: Values, origin: str) -> Settings:
         part: getattr(settings, part) | app_sections(values.get(part, {}), part, kind, origin)
         for part, kind in PER_APP.items()
     }
-    rules = rule_sections(values[RULES], origin) if RULES in values else settings.rules
+    lists: dict[str, Any] = {
+        part: listed_sections(part, values[part], origin)
+        if part in values
+        else getattr(settings, part)
+        for part in LISTED
+    }
     values = {name: value for name, value in values.items() if name not in IN_SECTIONS}
     _refuse_unknown(values, origin)
     merged = converted(_overlaid(settings, values), Settings, f"{origin}: ")
-    for part, sections in of_apps.items():
+    for part, sections in (of_apps | lists).items():
         setattr(merged, part, sections)
-    merged.rules = rules
     return merged
 
 
 def _overlaid(settings: Settings, values: Values) -> Values:
-    """Return a value for every setting but those of apps and rules: the given one, else the present
-    one."""
+    """Return a value for every setting but those of apps and of lists of sections: the given one,
+    else the present one."""
     merged: Values = {}
     for name in Settings.__struct_fields__:
         current, new = getattr(settings, name), values.get(name, {})

@@ -41,8 +41,9 @@ class RuleSettings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     who: Annotated[
         tuple[str, ...],
         Meta(
-            description='Whom it is about: "credential:NAME", "device:NAME", "user:NAME" (the'
-            ' devices of a user), or "*"; a name may have *.'
+            description='Whom it is about: "credential:NAME", "device:NAME", "user:NAME" (a user'
+            ' and its devices), "role:NAME" (what an issuer says of users), or "*"; a name may'
+            " have *."
         ),
     ]
     allow: Annotated[tuple[Verb, ...], Meta(description="What they may do.")] = ()

@@ -9,7 +9,6 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from lasthop.core.rights.rule import Verb
 from lasthop.runtime.settings.apps import PER_APP, AppBehaviour, SurrogateSettings
 from lasthop.runtime.settings.converting import Values
 from lasthop.runtime.settings.gateway import Settings
@@ -22,7 +21,7 @@ from lasthop.runtime.settings.naming import (
     variable,
 )
 from lasthop.runtime.settings.reading import nested
-from lasthop.runtime.settings.rights import RULES, RuleSettings
+from lasthop.runtime.settings.section_lists import EXAMPLES, LISTED
 
 WIDTH = 98
 
@@ -32,11 +31,6 @@ SPECIMENS: Mapping[str, msgspec.Struct] = {
 }
 """An example section, with the defaults, for each part of the settings that has a section for every
 app."""
-
-RULE = RuleSettings(
-    name="news", who=("device:*",), allow=(Verb.SUBSCRIBE,), on=("topic:news.#", "topic:{user}.#")
-)
-"""An example of a rule, for the printed settings."""
 
 _HEAD = """\
 # Settings of a lasthop gateway, with their defaults: `lasthop up --config FILE`.
@@ -55,8 +49,8 @@ def render(settings: Settings) -> str:
     for section, kind in hints.items():
         if section in PER_APP:
             lines += _of_apps(section, getattr(settings, section))
-        elif section == RULES:
-            lines += _of_rules(settings.rules)
+        elif section in LISTED:
+            lines += _of_list(section, getattr(settings, section))
         elif is_section(kind):
             lines += [*_comment(kind.__doc__ or ""), f"[{section}]"]
             for name, hint in get_type_hints(kind, include_extras=True).items():
@@ -78,8 +72,10 @@ def values(settings: Settings) -> Values:
         of_apps = getattr(settings, part)
         if of_apps:
             sections[part] = {app: _plain_section(section) for app, section in of_apps.items()}
-    if settings.rules:
-        sections[RULES] = [_plain_section(rule) for rule in settings.rules]
+    for part in LISTED:
+        listed = getattr(settings, part)
+        if listed:
+            sections[part] = [_plain_section(section) for section in listed]
     return sections
 
 
@@ -109,16 +105,17 @@ def _of_apps(part: str, sections: dict[str, msgspec.Struct]) -> list[str]:
     return lines
 
 
-def _of_rules(rules: list[RuleSettings]) -> list[str]:
-    """Return the lines of a section for every rule, or a commented example if there is none."""
-    hints = get_type_hints(RuleSettings, include_extras=True)
+def _of_list(part: str, sections: list[msgspec.Struct]) -> list[str]:
+    """Return the lines of all sections of a list, or a commented example if there is none."""
+    kind = LISTED[part]
+    hints = get_type_hints(kind, include_extras=True)
     lines: list[str] = []
-    for rule in rules or [RULE]:
-        body = [f"[[{RULES}]]"]
+    for section in sections or [EXAMPLES[part]]:
+        body = [f"[[{part}]]"]
         for name, hint in hints.items():
-            body += _setting(name, hint, getattr(rule, name))
-        lines += _comment(RuleSettings.__doc__ or "")
-        lines += body if rules else ["# " + line if line else "" for line in body]
+            body += _setting(name, hint, getattr(section, name))
+        lines += _comment(kind.__doc__ or "")
+        lines += body if sections else ["# " + line if line else "" for line in body]
     return lines
 
 
