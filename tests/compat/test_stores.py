@@ -24,6 +24,10 @@ TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 OPEN = {"PENDING", "SENDING", "RECEIVED", "PARKED"}
 
 
+UNUSED = {"lasthop_lane"}
+"""Tables that stay empty until a version of the gateway offers what they are for."""
+
+
 def test_every_scenario_was_recorded() -> None:
     assert VERSIONS
     for name in SCENARIOS:
@@ -45,7 +49,7 @@ def test_every_table_has_rows_in_some_recording(tmp_path: Path) -> None:
     (tmp_path / "fresh").mkdir()
     fresh_files(tmp_path / "fresh")
     today = {table for path in (tmp_path / "fresh").rglob("*") for table in tables_of(path)}
-    assert not [table for table in sorted(today) if not rows[table]]
+    assert not [table for table in sorted(today - UNUSED) if not rows[table]]
 
 
 def count_rows(content: bytes) -> dict[str, int]:

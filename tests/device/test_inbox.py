@@ -9,8 +9,19 @@ from typing import TypeAlias
 
 import pytest
 from hypothesis import given, strategies as st
+from msgspec.structs import replace
 
-from lasthop.device.change import BUDGETS, PREFERENCES, Change, InboxRow, OutboxRow, SessionNumbers
+from lasthop.device.change import (
+    BUDGETS,
+    PREFERENCES,
+    Change,
+    InboxRow,
+    IncomingLaneNumbers,
+    LaneRow,
+    OutboxRow,
+    OutgoingLaneNumbers,
+    SessionNumbers,
+)
 from lasthop.device.inbox_memory import MemoryInbox
 from lasthop.device.inbox_sqlite import SqliteInbox
 from lasthop.device.packing import pack, unpack
@@ -110,15 +121,71 @@ def test_rows_are_removed_detached_adopted_and_renumbered(drive: Drive) -> None:
             state=SessionNumbers(epoch=2, incarnation=b"12345678"),
             detached=True,
             stored=[row(9, 0)],
-            adopted=[(4, 1)],
-            removed=[0, 1, 3, 77],
-            renumbered=[(52, 0), (53, 1)],
+            adopted=[(0, 4, 0, 1)],
+            removed={0: [0, 1, 3, 77]},
+            renumbered=[(52, 0, 0), (53, 0, 1)],
             taken=[50, 51, 77],
         )
     )
     held = drive.again().load()
     assert [(r.position, r.number) for r in held.inbox] == [(2, None), (4, 1), (5, None), (9, 0)]
     assert [(r.frame.key, r.number) for r in held.outbox] == [(52, 0), (53, 1)]
+
+
+def test_lanes_survive_each_with_its_own_positions(drive: Drive) -> None:
+    second = replace(row(0, 0), lane=2, numbered_in=2)
+    adopted = replace(row(1, None), lane=2)
+    coming = IncomingLaneNumbers(base=3, received=1, offered=1, skipped=((4, 5),))
+    sending = OutgoingLaneNumbers(queue="bulk", priority=1, assigned=2, accepted=1)
+    lanes = [LaneRow(incoming=False, id=4, numbers=sending), LaneRow(True, 2, coming)]
+    drive.inbox.apply(
+        Change(
+            n=1,
+            state=SessionNumbers(),
+            stored=[row(0, 0), second, adopted],
+            queued=[OutboxRow(1, message(51), 4)],
+            lanes=lanes,
+        )
+    )
+    drive.inbox.apply(
+        Change(n=2, state=SessionNumbers(), adopted=[(2, 1, 4, 7)], removed={0: [0], 6: [0]})
+    )
+    held = drive.again().load()
+    assert held.inbox == [second, replace(adopted, numbered_in=4, number=7)]
+    assert held.lanes == lanes
+    assert held.outbox == [OutboxRow(1, message(51), 4)]
+    gone = LaneRow(incoming=True, id=2, numbers=None)
+    drive.inbox.apply(Change(n=3, state=SessionNumbers(), lanes=[gone], renumbered=[(51, 6, 0)]))
+    held = drive.again().load()
+    assert held.lanes == lanes[:1]
+    assert held.outbox == [OutboxRow(0, message(51), 6)]
+
+
+def test_a_new_epoch_moves_everything_to_lane_0(drive: Drive) -> None:
+    there = [replace(row(n, n), lane=2, numbered_in=2) for n in range(3)]
+    coming = LaneRow(incoming=True, id=2, numbers=IncomingLaneNumbers(received=3))
+    drive.inbox.apply(
+        Change(n=1, state=SessionNumbers(), stored=[row(5, 0), *there], lanes=[coming])
+    )
+    again = replace(row(0, 0), lane=2, numbered_in=2)
+    drive.inbox.apply(
+        Change(
+            n=2,
+            state=SessionNumbers(before=9),
+            detached=True,
+            moved=[(2, 0, None), (0, 5, 7), (2, 1, 6), (2, 2, 8)],
+            stored=[again],
+            lanes=[coming],
+            removed={0: [8]},
+        )
+    )
+    held = drive.again().load()
+    assert [(r.lane, r.position, r.number, r.frame.key) for r in held.inbox] == [
+        (0, 6, None, 101),
+        (0, 7, None, 105),
+        (2, 0, 0, 100),
+    ]
+    assert held.lanes == [coming]
 
 
 def test_keys_are_kept_for_two_generations(drive: Drive) -> None:

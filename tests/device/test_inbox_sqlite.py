@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from lasthop.device.change import Change, InboxRow, SessionNumbers
+from lasthop.device.change import Change, InboxRow, OutboxRow, SessionNumbers
 from lasthop.device.inbox_sqlite import SqliteInbox
+from lasthop.device.packing import pack
 from lasthop.errors import StoreBroken, StoreFull
 from lasthop.wire.hop.frames import MessageFrame
 
@@ -67,10 +68,10 @@ def test_an_inbox_belongs_to_one_process(tmp_path: Path) -> None:
 def test_an_inbox_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     SqliteInbox(tmp_path / "inbox.db").close()
     database = sqlite3.connect(tmp_path / "inbox.db")
-    database.execute("UPDATE lasthop_session SET version = 5")
+    database.execute("UPDATE lasthop_session SET version = 6")
     database.commit()
     database.close()
-    with pytest.raises(StoreBroken, match=r"written by a newer version \(version=5\)"):
+    with pytest.raises(StoreBroken, match=r"written by a newer version \(version=6\)"):
         SqliteInbox(tmp_path / "inbox.db")
 
 
@@ -78,6 +79,31 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     (tmp_path / "inbox.db").write_bytes(b"not a database, but long enough to be read as one" * 50)
     with pytest.raises(StoreBroken, match="the inbox cannot be used"):
         SqliteInbox(tmp_path / "inbox.db")
+
+
+def test_what_the_fourth_version_kept_is_in_lane_0(tmp_path: Path) -> None:
+    SqliteInbox(tmp_path / "inbox.db").close()
+    database = sqlite3.connect(tmp_path / "inbox.db")
+    database.executescript(
+        "DROP TABLE lasthop_lane; DROP TABLE lasthop_inbox;"
+        "ALTER TABLE lasthop_outbox DROP COLUMN lane;"
+        "CREATE TABLE lasthop_inbox (position INTEGER PRIMARY KEY, number INTEGER,"
+        " default_type TEXT, frame BLOB NOT NULL);"
+        "UPDATE lasthop_session SET version = 4"
+    )
+    frames = [MessageFrame(None, key, None, None, b"body") for key in (1, 2, 3)]
+    rows = [(9, 4, "text/x", pack(frames[0])), (7, None, None, pack(frames[1]))]
+    database.executemany("INSERT INTO lasthop_inbox VALUES (?, ?, ?, ?)", rows)
+    database.execute("INSERT INTO lasthop_outbox VALUES (3, 5, ?)", (pack(frames[2]),))
+    database.commit()
+    database.close()
+    for _ in range(2):
+        inbox = SqliteInbox(tmp_path / "inbox.db")
+        held = inbox.load()
+        inbox.close()
+        assert held.inbox == [InboxRow(7, None, frames[1]), InboxRow(9, 4, frames[0], "text/x")]
+        assert held.outbox == [OutboxRow(5, frames[2])]
+        assert held.lanes == []
 
 
 def test_a_place_that_does_not_exist_is_refused(tmp_path: Path) -> None:
@@ -90,7 +116,7 @@ def test_a_place_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     [
         ("UPDATE lasthop_session SET state = X'c1'", "the state in the inbox cannot be read"),
         (
-            "INSERT INTO lasthop_inbox VALUES (1, 1, NULL, X'c1')",
+            "INSERT INTO lasthop_inbox VALUES (0, 1, 0, 1, NULL, X'c1')",
             "a message in the inbox cannot be read",
         ),
     ],

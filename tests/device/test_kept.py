@@ -288,7 +288,10 @@ def test_an_inbox_of_the_first_version_is_brought_up_to_date(tmp_path: Path) -> 
     database = sqlite3.connect(tmp_path / "inbox.db")
     database.executescript(
         "DROP TABLE lasthop_kept; DROP TABLE lasthop_feed; DROP TABLE lasthop_request;"
-        "DROP TABLE lasthop_flow; DROP TABLE lasthop_piece;"
+        "DROP TABLE lasthop_flow; DROP TABLE lasthop_piece; DROP TABLE lasthop_lane;"
+        "DROP TABLE lasthop_inbox; ALTER TABLE lasthop_outbox DROP COLUMN lane;"
+        "CREATE TABLE lasthop_inbox (position INTEGER PRIMARY KEY, number INTEGER,"
+        " default_type TEXT, frame BLOB NOT NULL);"
         "UPDATE lasthop_session SET version = 1"
     )
     database.close()

@@ -12,9 +12,17 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from lasthop.clock import MILLISECOND, Micros
-from lasthop.device.change import Change, InboxContents, InboxRow
+from lasthop.device.change import (
+    Change,
+    InboxContents,
+    InboxRow,
+    IncomingLaneNumbers,
+    LaneRow,
+    SessionNumbers,
+)
 from lasthop.device.change_mark import ChangeMark
 from lasthop.device.handover import HandoverQueue
+from lasthop.device.incoming_lane import IncomingLane, in_order
 from lasthop.device.keys import KeyMemory
 from lasthop.device.message import NO_POSITION, Message
 from lasthop.device.part import DevicePart, moments
@@ -22,9 +30,7 @@ from lasthop.device.showings import Showing, Showings
 from lasthop.device.terms import DeviceTerms
 from lasthop.message import DEFAULT_CONTENT_TYPE, Reliability, key_time
 from lasthop.wire.hop.accept import preferred
-from lasthop.wire.hop.frames import MAX_RANGES, Ack, Credit, Headers, MessageFrame, Ranges, Skip
-from lasthop.wire.hop.ranges import RangeSet
-from lasthop.wire.hop.sequence import Inbound
+from lasthop.wire.hop.frames import Credit, Headers, MessageFrame, Ranges, Skip
 
 PAUSE = Credit(0, 0)
 
@@ -37,32 +43,33 @@ class Arrivals:
         self._terms = terms
         self._mark = mark
         self._default_type = preferred(terms.accept)
-        self._inbound: Inbound[Message] = Inbound()
         self._keys = KeyMemory(
             terms.keys, generation=state.generation, old=held.old_keys, young=held.young_keys
         )
-        self._open: dict[int, Message] = {}
-        """All messages that are not finished, by position."""
         self._known: dict[int, Message] = {}
         """The unfinished messages whose turn has come, by key."""
-        self._gapped: dict[int, Message] = {}
-        """The messages that arrived beyond a gap, by number."""
         self.handover = HandoverQueue(
-            prefetch=terms.prefetch, offered=state.offered, late=self.drop
+            prefetch=terms.prefetch, offered=state.offered, late=self.drop, before=state.before
         )
-        self._top = 0
-        self.base = state.base
+        self.first = IncomingLane(0, state, self.handover.first)
+        """Lane 0, which is always there."""
+        self.lanes: dict[int, IncomingLane] = {0: self.first}
+        """All lanes by id, those included that are closed and have unfinished messages."""
+        self.before = state.before
+        """The position in lane 0 below which messages of earlier epochs stand."""
+        self.held = 0
+        """The number of messages that are not finished."""
         self.held_bytes = 0
         self._paused = False
         self.lapsed: list[Message] = []
         """The messages that were dropped because their deadline had passed; the owner collects
         them."""
-        self._dropped = RangeSet(state.dropped)
-        self._skipped = RangeSet(state.skipped)
         self._unstored: list[Message] = []
-        self._adopted: list[tuple[int, int]] = []
-        self._removed: list[int] = []
-        self._news = RangeSet()
+        self._adopted: list[Message] = []
+        self._removed: dict[int, list[int]] = {}
+        self._moved: list[tuple[int, int, int | None]] = []
+        self._stored_lanes: dict[int, LaneRow] = {}
+        """What the inbox has of each lane, except lane 0."""
         self._detached = False
         self._showings = Showings()
         self.kept_keys: set[int] = set()
@@ -96,86 +103,76 @@ class Arrivals:
     def _restore(self, held: InboxContents, parts: tuple[DevicePart, ...]) -> list[Message]:
         """Restore the messages of the inbox; return the gateway's instructions among them."""
         state = held.state
-        waiting: list[tuple[int, Message]] = []
         controls: list[Message] = []
-        finished = RangeSet()
-        at = state.delivered
-        numbers = sorted(
-            row.number
-            for row in held.inbox
-            if row.number is not None and row.number < state.received
-        )
-        for row in _in_order(held.inbox):
+        rows: dict[int, list[InboxRow]] = {0: []}
+        numbered: dict[int, list[int]] = {}
+        for lane_row in held.lanes:
+            numbers = lane_row.numbers
+            if isinstance(numbers, IncomingLaneNumbers):
+                self._stored_lanes[lane_row.id] = lane_row
+                handover = self.handover.open(lane_row.id, numbers.offered)
+                self.lanes[lane_row.id] = IncomingLane(lane_row.id, numbers, handover)
+                rows[lane_row.id] = []
+        for row in held.inbox:
+            rows[row.lane].append(row)
+            if row.number is not None:
+                numbered.setdefault(row.numbered_in, []).append(row.number)
+        for number, lane in self.lanes.items():
+            stored = self._stored_lanes.get(number)
+            counts = state if stored is None else stored.numbers
+            assert isinstance(counts, SessionNumbers | IncomingLaneNumbers)
+            waiting = self._restore_lane(lane, counts, rows[number], parts, controls)
+            lane.restore(counts, numbered.get(number, ()), waiting)
+        return controls
+
+    def _restore_lane(
+        self,
+        lane: IncomingLane,
+        counts: SessionNumbers | IncomingLaneNumbers,
+        rows: list[InboxRow],
+        parts: tuple[DevicePart, ...],
+        controls: list[Message],
+    ) -> list[tuple[int, Message]]:
+        """Restore the messages of one lane; return those that wait behind a gap."""
+        waiting: list[tuple[int, Message]] = []
+        for row in in_order(rows):
             message = self._message(row.frame, row.position, row.number)
+            message.lane, message.numbered_in = row.lane, row.numbered_in
             message.default_type = row.default_type or DEFAULT_CONTENT_TYPE
             message.stored = True
-            message.redelivered = message.redelivered or row.position < state.offered
-            self._hold(message)
-            self._top = max(self._top, row.position + 1)
-            if row.number is not None and row.number >= state.received:
+            message.redelivered = message.redelivered or row.position < counts.offered
+            self._hold(message, lane)
+            lane.next_free = max(lane.next_free, row.position + 1)
+            own = row.number is not None and row.numbered_in == lane.id
+            if own and row.number is not None and row.number >= counts.received:
                 waiting.append((row.number, message))
-                self._gapped[row.number] = message
+                lane.beyond[row.number] = message
                 continue
             self._recognise(message)
-            message.offered = row.position < state.offered
+            message.offered = row.position < counts.offered
             if self._instructs(message):
                 controls.append(message)
             elif not any(part.takes_back(message) for part in parts):
                 self.handover.add(message)
-        for number in numbers:
-            if at < number < state.received:
-                finished.add(at, number)
-            at = number + 1
-        if at < state.received:
-            finished.add(at, state.received)
-        self._inbound.restore(received=state.received, delivered=state.delivered, waiting=waiting)
-        for start, stop in finished.ranges():
-            self._inbound.deliver(start, stop - start)
-        for start, stop in state.skipped:
-            self._inbound.skip(start, stop - start)
-        return controls
-
-    @property
-    def held(self) -> int:
-        """The number of messages that are not finished."""
-        return len(self._open)
-
-    @property
-    def received(self) -> int:
-        """The number of the first message that has not arrived; all before it have."""
-        return self._inbound.received
-
-    @property
-    def delivered(self) -> int:
-        """The number of the first message that is not finished; all before it are."""
-        return self._inbound.delivered
+        return waiting
 
     @property
     def duplicates(self) -> int:
         """How many times a message came whose number had come before."""
-        return self._inbound.duplicates
-
-    @property
-    def dropped(self) -> Ranges:
-        """The numbers of dropped messages of which the gateway may not know yet: the newest, as
-        many as fit into a HELLO."""
-        return self._dropped.ranges()[-MAX_RANGES:]
-
-    @property
-    def skipped(self) -> Ranges:
-        """The numbers after a gap that the gateway said it will not use. They have been
-        acknowledged, so they must be stored."""
-        return self._skipped.ranges()
+        if len(self.lanes) == 1:
+            return self.first.inbound.duplicates
+        return sum(lane.inbound.duplicates for lane in self.lanes.values())
 
     @property
     def generation(self) -> int:
         """The number of the present generation of remembered keys: see `KeyMemory`."""
         return self._keys.generation
 
-    def has(self, number: int) -> bool:
+    def has(self, number: int, lane: int = 0) -> bool:
         """Whether the message of this number has arrived, or the gateway will not use the
         number."""
-        return self._inbound.has(number)
+        known = self.lanes.get(lane)
+        return known is not None and known.inbound.has(number)
 
     def knows(self, key: int) -> bool:
         """Whether a message with this key is in the inbox, or was there before."""
@@ -189,18 +186,14 @@ class Arrivals:
         """Whether the application is done with the message of this key."""
         return key in self._keys
 
-    def acknowledgement(self) -> Ack:
-        """Return the ack, which tells the gateway which numbers have arrived and which are
-        finished."""
-        return self._inbound.acknowledgement()
-
     def room(self) -> Credit:
         """Return how much the gateway may send after a HELLO. Messages that were under way when the
         last channel ended come again and were promised a place, even if the device has asked for a
         pause since."""
         terms = self._terms
         # Credit counts numbers: messages beyond a gap that are here already need no more room.
-        room = terms.inbox_messages - self.held + len(self._gapped)
+        beyond = sum(len(lane.beyond) for lane in self.lanes.values())
+        room = terms.inbox_messages - self.held + beyond
         messages = min(terms.window.messages, room)
         size = min(terms.window.bytes, terms.inbox_bytes - self.held_bytes)
         return Credit(messages, size) if messages > 0 and size > 0 else PAUSE
@@ -232,86 +225,122 @@ class Arrivals:
             if self.handover.casual < self._terms.window.messages:
                 self.handover.add(message)
             return
-        message = self._message(frame, self.base + number, number)
+        lane = self.first
+        message = self._message(frame, lane.base + number, number)
         if self._instructs(message):
             # An unreadable instruction raises before its number counts as received: it comes again.
             self._words[message.headers.operation].shown_by(message)
-        duplicates = self._inbound.duplicates
-        ready = self._inbound.receive(number, message)
+        inbound = lane.inbound
+        duplicates = inbound.duplicates
+        ready = inbound.receive(number, message)
         if ready:
-            self._hold(message)
+            self._hold(message, lane)
             self._arrive(message, now)
             if len(ready) > 1:
-                self._move_up(ready[1:], now)
+                self._move_up(lane, ready[1:], now)
             self._mark.dirty = True
-        elif self._inbound.duplicates == duplicates:
+        elif inbound.duplicates == duplicates:
             # Beyond a gap, and not a repeat: hold the message until the gap is filled.
-            self._hold(message)
-            self._gapped[number] = message
-            self._top = max(self._top, message.position + 1)
+            self._hold(message, lane)
+            lane.beyond[number] = message
+            lane.next_free = max(lane.next_free, message.position + 1)
             self._unstored.append(message)
             self._mark.dirty = True
 
     def skip(self, skip: Skip, now: Micros) -> None:
         """Acknowledge the numbers that the gateway says it will not use."""
+        lane = self.first
         # This comes first: if it raises because of an impossible number, nothing has changed.
-        ready = self._inbound.skip(skip.first, skip.count)
-        for number in [n for n in self._gapped if skip.first <= n < skip.first + skip.count]:
-            self.close(self._gapped.pop(number))
-        self._skipped.add(skip.first, skip.first + skip.count)
-        self._skipped.drop_below(self._inbound.received)
-        self._move_up(ready, now)
+        ready = lane.inbound.skip(skip.first, skip.count)
+        stop = skip.first + skip.count
+        for number in [n for n in lane.beyond if skip.first <= n < stop]:
+            self.close(lane.beyond.pop(number))
+        lane.skip(skip.first, stop)
+        self._move_up(lane, ready, now)
 
     def close_below(self, count: int, now: Micros) -> None:
         """Acknowledge the missing numbers below `count`, which the gateway will not send."""
-        if count > self._inbound.received:
-            self._move_up(self._inbound.close_below(count), now)
+        lane = self.first
+        if count > lane.inbound.received:
+            self._move_up(lane, lane.inbound.close_below(count), now)
 
     def told(self, ranges: Ranges) -> None:
         """Forget the numbers of dropped messages that the gateway now knows to be dropped."""
-        if not self._dropped:
-            return
-        known = RangeSet(ranges)
-        left = RangeSet()
-        for start, stop in self._dropped.ranges():
-            for low, high in _without(start, stop, known):
-                left.add(low, high)
-        self._dropped = left
-        self._mark.dirty = True
+        if self.first.told(ranges):
+            self._mark.dirty = True
 
     def start_over(self, now: Micros, *, related: bool) -> None:
-        """Begin a new epoch, in which messages are numbered from 0 again; unfinished messages of
-        the old epoch keep their places before the new ones.
+        """Begin a new epoch, in which there is only lane 0 and messages are numbered from 0 again;
+        unfinished messages of the old epoch keep their places before the new ones of all lanes.
 
         A message behind a gap comes again, in its place, from a gateway that knows the old
         numbering (`related`), unless its delivery was complete on arrival; any other gateway does
         not know the message, and will not fill the gap.
         """
-        self.base = max(self.base + self._inbound.received, self._top)
         for started_over in self._started_over:
             started_over(related=related)
-        for number in sorted(self._gapped):
-            message = self._gapped[number]
+        released: list[Message] = []
+        for lane in self.lanes.values():
+            released += self._cut_gaps(lane, related=related)
+        self._gather_lanes()
+        for message in released:
+            self._recognise(message)
+            headers = message.frame.headers
+            if headers is None or not self._claimed(message, headers, now):
+                self.handover.add(message)
+        self._adopted.clear()
+        self._detached = True
+        self._mark.dirty = True
+
+    def _cut_gaps(self, lane: IncomingLane, *, related: bool) -> list[Message]:
+        """Decide about the messages behind gaps of a lane; return those whose turn has come."""
+        released: list[Message] = []
+        for number in sorted(lane.beyond):
+            message = lane.beyond[number]
             if any(cut_off(message, related=related) for cut_off in self._cut_off):
                 continue
             comes_again = related and message.reliability is not Reliability.AT_LEAST_ONCE_DELIVERY
             if comes_again or self._instructs(message):
                 self.close(message)
-                continue
-            self._recognise(message)
-            headers = message.frame.headers
-            if headers is None or not self._claimed(message, headers, now):
-                self.handover.add(message)
-        self._gapped.clear()
-        for message in self._open.values():
+            else:
+                released.append(message)
+        return released
+
+    def _gather_lanes(self) -> None:
+        """Move all unfinished messages to lane 0, those that the application may have seen
+        first."""
+        first = self.first
+        before = first.end
+        offered = first.handover.offered
+        if len(self.lanes) > 1:
+            # In the new epoch the lanes may be used again, so this cannot wait for the change's
+            # removals.
+            gone = self._removed
+            self._removed = {0: gone.pop(0, [])}
+            self._moved += [(lane, place, None) for lane, there in gone.items() for place in there]
+            unfinished = [
+                message
+                for lane in self.lanes.values()
+                for _, message in sorted(lane.open.items(), key=lambda item: item[0])
+            ]
+            unfinished.sort(key=lambda message: not message.offered)
+            first.open = {}
+            for message in unfinished:
+                if message.stored:
+                    self._moved.append((message.lane, message.position, before))
+                message.lane, message.position = 0, before
+                first.open[before] = message
+                before += 1
+                if message.offered:
+                    offered = before
+            self.lanes = {0: first}
+            self._stored_lanes = {}
+        first.start_over(before)
+        for message in first.open.values():
             message.number = None
-        self._inbound = Inbound()
-        self._adopted.clear()
-        self._dropped = RangeSet()
-        self._skipped = RangeSet()
-        self._news = RangeSet()
-        self._detached = True
-        self._mark.dirty = True
+            message.numbered_in = 0
+        self.before = before
+        self.handover.start_over(before, offered)
 
     # What the application does.
 
@@ -349,17 +378,26 @@ class Arrivals:
                 message.stored = True
                 change.stored.append(_row(message))
         self._unstored = []
-        change.adopted, self._adopted = self._adopted, []
-        change.removed, self._removed = self._removed, []
+        change.moved, self._moved = self._moved, []
+        change.adopted = [
+            (message.lane, message.position, message.numbered_in, message.number)
+            for message in self._adopted
+            if message.number is not None and not message.finished
+        ]
+        self._adopted = []
+        change.removed, self._removed = self._removed, {}
         change.keys = self._keys.take_added()
-        self._skipped.drop_below(self._inbound.received)
-        if len(self._dropped.ranges()) > MAX_RANGES:
-            self._dropped = RangeSet(self.dropped)
+        for lane in self.lanes.values():
+            lane.trim()
+        if len(self.lanes) > 1:
+            self._collect_lanes(change)
 
-    def news(self) -> Ranges:
-        """Return the numbers that were dropped since the last change."""
-        news, self._news = self._news.ranges(), RangeSet()
-        return news
+    def _collect_lanes(self, change: Change) -> None:
+        for number, lane in self.lanes.items():
+            row = LaneRow(incoming=True, id=number, numbers=lane.numbers())
+            if number and self._stored_lanes.get(number) != row:
+                self._stored_lanes[number] = row
+                change.lanes.append(row)
 
     # For parts.
 
@@ -367,18 +405,17 @@ class Arrivals:
         """Return a frame as a message that is not stored in the inbox."""
         return self._message(frame, NO_POSITION, None)
 
-    def place(self, frame: MessageFrame) -> Message:
-        """Put a message that has no number at the end of the inbox."""
-        place = max(self._top, self.base + self._inbound.received)
-        self._top = place + 1
-        self.base = place + 1 - self._inbound.received
-        message = self._message(frame, place, None)
-        self._hold(message)
+    def place(self, frame: MessageFrame, lane: int = 0) -> Message:
+        """Put a message that has no number at the end of a lane of the inbox."""
+        at = self.lanes.get(lane, self.first)
+        message = self._message(frame, at.next_place(), None)
+        message.lane = at.id
+        self._hold(message, at)
         self.store(message)
         self._mark.dirty = True
         return message
 
-    def move_in(self, kept: Message, *, in_time: bool = False) -> Message:
+    def move_in(self, kept: Message, *, lane: int = 0, in_time: bool = False) -> Message:
         """Move a message that was kept outside the inbox into it, so that the application sees it.
         With `in_time` the gateway considers the message as read before its deadline; the deadline
         is removed, so that the application gets the message even if a crash delays it."""
@@ -386,7 +423,7 @@ class Arrivals:
         if in_time and frame.headers is not None and frame.headers.deliver_within is not None:
             headers = replace(frame.headers, deliver_within=None)
             frame = replace(frame, headers=headers)
-        message = self.place(frame)
+        message = self.place(frame, lane)
         message.default_type = kept.default_type
         self._recognise(message)
         return message
@@ -399,26 +436,33 @@ class Arrivals:
     def close(self, message: Message) -> None:
         """Remove a message, whether or not the application got it, and acknowledge its number."""
         message.finished = True
-        if message.position == NO_POSITION:
+        position, lane = message.position, message.lane
+        if position == NO_POSITION:
             return
-        del self._open[message.position]
+        del self.lanes[lane].open[position]
+        self.held -= 1
         self.held_bytes -= len(message.frame.body)
         key = message.frame.key
         if key is not None and self._known.get(key) is message:
             del self._known[key]
         self.handover.finished(message)
         if message.stored:
-            self._removed.append(message.position)
+            removed = self._removed.get(lane)
+            if removed is None:
+                self._removed[lane] = [position]
+            else:
+                removed.append(position)
         number = message.number
-        if number is not None and number < self._inbound.received:
-            self._inbound.deliver(number)
+        if number is not None:
+            inbound = self.lanes[message.numbered_in].inbound
+            if number < inbound.received:
+                inbound.deliver(number)
         self._mark.dirty = True
 
     def let_go(self, message: Message) -> None:
         """Remove a message, and tell the gateway that the application did not get it."""
         if message.number is not None:
-            self._dropped.add(message.number, message.number + 1)
-            self._news.add(message.number, message.number + 1)
+            self.lanes[message.numbered_in].drop(message.number)
         self.close(message)
 
     def look_for(self, key: int, showing: Showing) -> None:
@@ -470,11 +514,11 @@ class Arrivals:
                 message.deadline = key_time(frame.key) + headers.deliver_within * MILLISECOND
         return message
 
-    def _move_up(self, messages: list[Message], now: Micros) -> None:
+    def _move_up(self, lane: IncomingLane, messages: list[Message], now: Micros) -> None:
         """Let messages arrive that waited behind a gap which is now closed."""
         for message in messages:
             assert message.number is not None
-            del self._gapped[message.number]
+            del lane.beyond[message.number]
             self._arrive(message, now)
         self._mark.dirty = True
 
@@ -523,12 +567,14 @@ class Arrivals:
         message again."""
         assert again.number is not None
         known.number, again.number = again.number, known.number
+        known.numbered_in, again.numbered_in = again.numbered_in, known.numbered_in
         if known.stored:
-            self._adopted.append((known.position, known.number))
+            self._adopted.append(known)
         self.close(again)
 
-    def _hold(self, message: Message) -> None:
-        self._open[message.position] = message
+    def _hold(self, message: Message, lane: IncomingLane) -> None:
+        lane.open[message.position] = message
+        self.held += 1
         self.held_bytes += len(message.frame.body)
 
     def _recognise(self, message: Message) -> None:
@@ -536,28 +582,13 @@ class Arrivals:
             self._known[message.frame.key] = message
 
 
-def _in_order(rows: list[InboxRow]) -> list[InboxRow]:
-    """Return rows by position, but those with a number by number: a message behind a gap may have a
-    position from before a shown message got one."""
-    numbered = iter(sorted((r for r in rows if r.number is not None), key=lambda r: r.number or 0))
-    return [row if row.number is None else next(numbered) for row in rows]
-
-
-def _without(start: int, stop: int, known: RangeSet) -> list[tuple[int, int]]:
-    """Return the ranges of numbers from `start` to below `stop` that are not in `known`."""
-    left = []
-    for low, high in known.ranges():
-        if start < low < stop:
-            left.append((start, low))
-        if low < stop:
-            start = max(start, high)
-    if start < stop:
-        left.append((start, stop))
-    return left
-
-
 def _row(message: Message) -> InboxRow:
     plain = message.default_type == DEFAULT_CONTENT_TYPE
     return InboxRow(
-        message.position, message.number, message.frame, None if plain else message.default_type
+        message.position,
+        message.number,
+        message.frame,
+        None if plain else message.default_type,
+        message.lane,
+        message.numbered_in,
     )

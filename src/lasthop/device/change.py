@@ -40,6 +40,9 @@ class SessionNumbers(msgspec.Struct, frozen=True, array_like=True, kw_only=True)
     """The number of the present generation of remembered keys: see `KeyMemory`."""
     skipped: Ranges = ()
     """Numbers above `received` that the gateway said it will not use."""
+    before: int = 0
+    """The position in lane 0 below which messages of earlier epochs stand: they come before those
+    of all lanes."""
 
 
 class InboxRow(msgspec.Struct, frozen=True, gc=False):
@@ -49,6 +52,10 @@ class InboxRow(msgspec.Struct, frozen=True, gc=False):
     number: int | None
     frame: MessageFrame
     default_type: str | None = None
+    lane: int = 0
+    """The lane in which the message has its position."""
+    numbered_in: int = 0
+    """The lane that its number belongs to; another one if the message came again in a new epoch."""
 
 
 class OutboxRow(msgspec.Struct, frozen=True, gc=False):
@@ -56,6 +63,38 @@ class OutboxRow(msgspec.Struct, frozen=True, gc=False):
 
     number: int
     frame: MessageFrame
+    lane: int = 0
+
+
+class IncomingLaneNumbers(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """The numbers of a lane in which messages come, other than lane 0: see `SessionNumbers`. New
+    fields go to the end, with a default."""
+
+    base: int = 0
+    received: int = 0
+    delivered: int = 0
+    dropped: Ranges = ()
+    offered: int = 0
+    skipped: Ranges = ()
+    """Numbers above `received` that are finished, or that the gateway said it will not use."""
+
+
+class OutgoingLaneNumbers(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """The numbers of a lane in which this device sends, other than lane 0, and which messages it
+    carries. New fields go to the end, with a default."""
+
+    queue: str | None = None
+    priority: int = DEFAULT_PRIORITY
+    assigned: int = 0
+    accepted: int = 0
+
+
+class LaneRow(msgspec.Struct, frozen=True):
+    """The stored numbers of a lane other than lane 0; without `numbers` the lane is forgotten."""
+
+    incoming: bool
+    id: int
+    numbers: IncomingLaneNumbers | OutgoingLaneNumbers | None
 
 
 class DeviceKeptRow(msgspec.Struct, frozen=True, gc=False):
@@ -132,14 +171,19 @@ class Change(msgspec.Struct, kw_only=True):
     n: int
     state: SessionNumbers
     detached: bool = False
-    """Whether a new epoch began, so that no stored message has a number any more."""
+    """Whether a new epoch began, so that no stored message has a number any more, and there is no
+    lane but lane 0."""
+    moved: list[tuple[int, int, int | None]] = []
+    """Triples (lane, position, new position) of stored messages that move to lane 0, because a new
+    epoch began; without a new position the message is finished."""
     stored: list[InboxRow] = []
-    adopted: list[tuple[int, int]] = []
-    """Pairs (position, number) for stored messages that came again in a new epoch with a new
-    number."""
-    removed: list[int] = []
-    """Positions of messages that are finished: the application is done with them, or never gets
-    them."""
+    adopted: list[tuple[int, int, int, int]] = []
+    """Lane, position, lane of the number, and number, of each stored message that came again in a
+    new epoch with a new number."""
+    removed: dict[int, list[int]] = {}
+    """Positions, by lane, of messages that are finished: the application is done with them, or
+    never gets them."""
+    lanes: list[LaneRow] = []
     keys: list[int] = []
     """Keys of messages that the application is done with, to be remembered under the state's
     generation; keys of generations before the last one may be forgotten."""
@@ -150,8 +194,8 @@ class Change(msgspec.Struct, kw_only=True):
     reranked: list[tuple[int, float]] = []
     feeds: list[DeviceFeedRow] = []
     queued: list[OutboxRow] = []
-    renumbered: list[tuple[int, int]] = []
-    """Pairs (key, number) for stored outgoing messages whose number has changed."""
+    renumbered: list[tuple[int, int, int]] = []
+    """Triples (key, lane, number) for stored outgoing messages whose number has changed."""
     taken: list[int] = []
     """Keys of outgoing messages that need not be stored any more."""
     requested: list[RequestRow] = []
@@ -172,6 +216,8 @@ class InboxContents(msgspec.Struct, kw_only=True):
 
     state: SessionNumbers = SessionNumbers()
     inbox: list[InboxRow] = []
+    lanes: list[LaneRow] = []
+    """The lanes besides lane 0, of both directions, in ascending order of id."""
     outbox: list[OutboxRow] = []
     old_keys: list[int] = []
     young_keys: list[int] = []

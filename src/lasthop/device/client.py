@@ -16,7 +16,6 @@ import inspect
 import os
 import random as randomness
 import ssl
-from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -42,6 +41,7 @@ from lasthop.device.inbox_sqlite import SqliteInbox
 from lasthop.device.message import Message
 from lasthop.device.preferences.sending_preferences import NO_PREFERENCES
 from lasthop.device.probing import Pause, pause
+from lasthop.device.ready_queue import ReadyQueue
 from lasthop.device.retry import Backoff
 from lasthop.device.runner import HandlerFailed, SessionRunner, Transactional, TurnOutcome
 from lasthop.device.session import DeviceSession
@@ -122,7 +122,7 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
         self._checksums = checksums
         self._pause = pause
         self._thread: ThreadPoolExecutor | None = None
-        self._ready: deque[Message] = deque()
+        self._ready = ReadyQueue()
         self._stirred = asyncio.Event()
         self._consumer: str | None = None
         self._closing: asyncio.Future[None] | None = None
@@ -350,8 +350,7 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
         another handler or loop gets the messages.
         """
         self._claim("transactional")
-        runner, waiting = self.opened(), list(self._ready)
-        self._ready.clear()
+        runner, waiting = self.opened(), self._ready.clear()
 
         def install(session: DeviceSession, _now: int) -> None:
             session.put_back(waiting)
@@ -387,12 +386,12 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
             self._handles.tell(session_event)
         if self._handles.unclaimed:
             # A `read` was cancelled before these arrived: hand them over as ordinary messages.
-            self._ready += self._handles.unclaimed
+            self._ready.add(self._handles.unclaimed)
             self._handles.unclaimed = []
             self._stirred.set()
         self._watch_expiry(outcome.next_expiry)
         if outcome.ready:
-            self._ready += outcome.ready
+            self._ready.add(outcome.ready)
             self._stirred.set()
         self._contact.send(outcome.frames, outcome.routed)
         if outcome.stuck:
@@ -440,7 +439,7 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
             if self._ended.is_set():
                 return None
             if self._ready:
-                message = self._ready.popleft()
+                message = self._ready.take()
                 # The deadline may have passed while the message waited for the application.
                 if message.deadline is None or self._clock.now() < message.deadline:
                     if message.pull_size is not None:

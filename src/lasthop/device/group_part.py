@@ -76,7 +76,7 @@ class GroupPart(DevicePart):
         showing = Showing(control, self.partly_shown)
         message = self._withheld.take(key)
         if message is not None:
-            moved = self._arrivals.move_in(message, in_time=True)
+            moved = self._arrivals.move_in(message, lane=control.lane, in_time=True)
             self._arrivals.handover.add(moved)
             showing.left.add(key)
         else:

@@ -19,6 +19,7 @@ from lasthop.device.change import (
     FlowRow,
     InboxContents,
     InboxRow,
+    LaneRow,
     OutboxRow,
     RequestRow,
     SessionNumbers,
@@ -34,6 +35,7 @@ class _Kept:
         "flows",
         "inbox",
         "kept",
+        "lanes",
         "notes",
         "old_keys",
         "outbox",
@@ -45,7 +47,8 @@ class _Kept:
 
     def __init__(self) -> None:
         self.state = SessionNumbers()
-        self.inbox: dict[int, InboxRow] = {}
+        self.inbox: dict[tuple[int, int], InboxRow] = {}
+        self.lanes: dict[tuple[bool, int], LaneRow] = {}
         self.outbox: dict[int, OutboxRow] = {}
         self.kept: dict[int, DeviceKeptRow] = {}
         self.feeds: dict[str, DeviceFeedRow] = {}
@@ -107,7 +110,8 @@ class MemoryInbox:
         kept = self._use()
         return InboxContents(
             state=kept.state,
-            inbox=[kept.inbox[position] for position in sorted(kept.inbox)],
+            inbox=[kept.inbox[place] for place in sorted(kept.inbox)],
+            lanes=[kept.lanes[lane] for lane in sorted(kept.lanes)],
             outbox=[kept.outbox[key] for key in sorted(kept.outbox)],
             old_keys=list(kept.old_keys),
             young_keys=list(kept.young_keys),
@@ -156,18 +160,7 @@ class MemoryInbox:
 
 
 def _apply(kept: _Kept, change: Change) -> None:
-    if change.detached:
-        kept.inbox = {
-            position: InboxRow(position, None, row.frame, row.default_type)
-            for position, row in kept.inbox.items()
-        }
-    for row in change.stored:
-        kept.inbox[row.position] = row
-    for position, number in change.adopted:
-        old = kept.inbox[position]
-        kept.inbox[position] = InboxRow(position, number, old.frame, old.default_type)
-    for position in change.removed:
-        kept.inbox.pop(position, None)
+    _apply_inbox(kept, change)
     _remember(kept, change)
     for key in change.discarded:
         kept.kept.pop(key, None)
@@ -181,8 +174,8 @@ def _apply(kept: _Kept, change: Change) -> None:
             del kept.feeds[feed.topic]
     for waiting in change.queued:
         kept.outbox[waiting.frame.key or 0] = waiting
-    for key, number in change.renumbered:
-        kept.outbox[key] = OutboxRow(number, kept.outbox[key].frame)
+    for key, lane, number in change.renumbered:
+        kept.outbox[key] = OutboxRow(number, kept.outbox[key].frame, lane)
     for key in change.taken:
         kept.outbox.pop(key, None)
     kept.requests.update((row.key, row) for row in change.requested)
@@ -191,6 +184,30 @@ def _apply(kept: _Kept, change: Change) -> None:
     _apply_streams(kept, change)
     kept.notes.update(change.notes)
     kept.state = change.state
+
+
+def _apply_inbox(kept: _Kept, change: Change) -> None:
+    inbox = kept.inbox
+    if change.detached:
+        kept.lanes.clear()
+        for place, row in inbox.items():
+            inbox[place] = replace(row, number=None, numbered_in=0)
+    for lane, position, new in change.moved:
+        row = inbox.pop((lane, position))
+        if new is not None:
+            inbox[0, new] = replace(row, position=new, lane=0)
+    for row in change.stored:
+        inbox[row.lane, row.position] = row
+    for lane, position, numbered_in, number in change.adopted:
+        row = replace(inbox[lane, position], number=number, numbered_in=numbered_in)
+        inbox[lane, position] = row
+    for lane, positions in change.removed.items():
+        for position in positions:
+            inbox.pop((lane, position), None)
+    for lane_row in change.lanes:
+        kept.lanes[lane_row.incoming, lane_row.id] = lane_row
+        if lane_row.numbers is None:
+            del kept.lanes[lane_row.incoming, lane_row.id]
 
 
 def _apply_streams(kept: _Kept, change: Change) -> None:

@@ -26,67 +26,23 @@ from lasthop.device.change import (
     FlowRow,
     InboxContents,
     InboxRow,
+    LaneRow,
     OutboxRow,
     RequestRow,
-    SessionNumbers,
 )
+from lasthop.device.inbox_schema import prepare
 from lasthop.device.packing import (
     pack,
     pack_flow,
+    pack_lane,
     pack_state,
     unpack,
     unpack_flow,
+    unpack_lane,
     unpack_state,
 )
 from lasthop.errors import StoreBroken, StoreError, StoreFull
 from lasthop.private import private_database
-
-VERSION = 4
-
-_SCHEMA = """
-CREATE TABLE lasthop_session (
-    one INTEGER PRIMARY KEY CHECK (one = 1), version INTEGER NOT NULL, state BLOB NOT NULL
-);
-CREATE TABLE lasthop_inbox (
-    position INTEGER PRIMARY KEY, number INTEGER, default_type TEXT, frame BLOB NOT NULL
-);
-CREATE TABLE lasthop_outbox (
-    key INTEGER PRIMARY KEY, number INTEGER NOT NULL, frame BLOB NOT NULL
-);
-CREATE TABLE lasthop_keys (
-    id INTEGER PRIMARY KEY, generation INTEGER NOT NULL, keys BLOB NOT NULL
-);
-CREATE TABLE lasthop_notes (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
-"""
-
-_SECOND = """
-CREATE TABLE lasthop_kept (
-    place INTEGER PRIMARY KEY, key INTEGER NOT NULL UNIQUE, rank REAL NOT NULL,
-    default_type TEXT NOT NULL, frame BLOB NOT NULL
-);
-CREATE TABLE lasthop_feed (topic TEXT PRIMARY KEY, most INTEGER) WITHOUT ROWID;
-"""
-"""The tables that version 2 added: ranked topics."""
-
-_THIRD = """
-CREATE TABLE lasthop_request (
-    key INTEGER PRIMARY KEY, deadline INTEGER NOT NULL, callback TEXT NOT NULL,
-    target TEXT NOT NULL, lane TEXT NOT NULL
-);
-"""
-"""The table that version 3 added: requests whose answers outlive the process."""
-
-_FOURTH = """
-CREATE TABLE lasthop_flow (
-    key INTEGER NOT NULL, incoming INTEGER NOT NULL, state BLOB NOT NULL,
-    PRIMARY KEY (key, incoming)
-) WITHOUT ROWID;
-CREATE TABLE lasthop_piece (
-    key INTEGER NOT NULL, incoming INTEGER NOT NULL, "offset" INTEGER NOT NULL, body BLOB NOT NULL,
-    PRIMARY KEY (key, incoming, "offset")
-);
-"""
-"""The tables that version 4 added: streams, and bodies in pieces."""
 
 BUSY_TIMEOUT_MS = 5000
 """Milliseconds that a statement waits for a lock: the application may have the file open elsewhere,
@@ -203,7 +159,7 @@ class SqliteInbox:
             database.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
             database.execute("PRAGMA journal_mode = WAL")
             database.execute(f"PRAGMA synchronous = {'FULL' if power_safe else 'NORMAL'}")
-            _prepare(database)
+            prepare(database)
         except BaseException:
             database.close()
             raise
@@ -221,16 +177,21 @@ class SqliteInbox:
         return InboxContents(
             state=state,
             inbox=[
-                InboxRow(position, number, unpack(frame), default_type)
-                for position, number, default_type, frame in execute(
-                    "SELECT position, number, default_type, frame FROM lasthop_inbox"
-                    " ORDER BY position"
+                InboxRow(position, number, unpack(frame), default_type, lane, numbered_in)
+                for lane, position, numbered_in, number, default_type, frame in execute(
+                    "SELECT * FROM lasthop_inbox ORDER BY lane, position"
+                )
+            ],
+            lanes=[
+                LaneRow(bool(incoming), lane, unpack_lane(numbers, incoming=bool(incoming)))
+                for incoming, lane, numbers in execute(
+                    "SELECT incoming, id, state FROM lasthop_lane ORDER BY incoming, id"
                 )
             ],
             outbox=[
-                OutboxRow(number, unpack(frame))
-                for number, frame in execute(
-                    "SELECT number, frame FROM lasthop_outbox ORDER BY number"
+                OutboxRow(number, unpack(frame), lane)
+                for lane, number, frame in execute(
+                    "SELECT lane, number, frame FROM lasthop_outbox ORDER BY lane, number"
                 )
             ],
             old_keys=self._keys(state.generation - 1),
@@ -294,22 +255,7 @@ class SqliteInbox:
     def write(self, change: Change) -> None:
         """Write a change within the open transaction."""
         database = self._use()
-        if change.detached:
-            database.execute("UPDATE lasthop_inbox SET number = NULL")
-        if change.stored:
-            database.executemany(
-                "INSERT INTO lasthop_inbox VALUES (?, ?, ?, ?)",
-                [(r.position, r.number, r.default_type, pack(r.frame)) for r in change.stored],
-            )
-        if change.adopted:
-            database.executemany(
-                "UPDATE lasthop_inbox SET number = ? WHERE position = ?",
-                [(number, position) for position, number in change.adopted],
-            )
-        if change.removed:
-            database.executemany(
-                "DELETE FROM lasthop_inbox WHERE position BETWEEN ? AND ?", _runs(change.removed)
-            )
+        self._write_inbox(change)
         self._remember(change)
         if change.kept or change.discarded or change.reranked or change.feeds:
             self._write_kept(change)
@@ -323,6 +269,61 @@ class SqliteInbox:
                 "INSERT OR REPLACE INTO lasthop_notes VALUES (?, ?)", change.notes.items()
             )
         database.execute("UPDATE lasthop_session SET state = ?", (pack_state(change.state),))
+
+    def _write_inbox(self, change: Change) -> None:
+        database = self._use()
+        if change.detached:
+            database.execute("UPDATE lasthop_inbox SET number = NULL, numbered_in = 0")
+            database.execute("DELETE FROM lasthop_lane")
+        for lane, position, new in change.moved:
+            if new is None:
+                database.execute(
+                    "DELETE FROM lasthop_inbox WHERE lane = ? AND position = ?", (lane, position)
+                )
+            else:
+                database.execute(
+                    "UPDATE lasthop_inbox SET lane = 0, position = ?"
+                    " WHERE lane = ? AND position = ?",
+                    (new, lane, position),
+                )
+        if change.stored:
+            database.executemany(
+                "INSERT INTO lasthop_inbox VALUES (?, ?, ?, ?, ?, ?)",
+                [
+                    (r.lane, r.position, r.numbered_in, r.number, r.default_type, pack(r.frame))
+                    for r in change.stored
+                ],
+            )
+        if change.adopted:
+            database.executemany(
+                "UPDATE lasthop_inbox SET numbered_in = ?, number = ?"
+                " WHERE lane = ? AND position = ?",
+                [
+                    (numbered_in, number, lane, position)
+                    for lane, position, numbered_in, number in change.adopted
+                ],
+            )
+        for lane, positions in change.removed.items():
+            database.executemany(
+                "DELETE FROM lasthop_inbox WHERE lane = ? AND position BETWEEN ? AND ?",
+                [(lane, first, last) for first, last in _runs(positions)],
+            )
+        if change.lanes:
+            self._write_lanes(change.lanes)
+
+    def _write_lanes(self, rows: Iterable[LaneRow]) -> None:
+        database = self._use()
+        for row in rows:
+            if row.numbers is None:
+                database.execute(
+                    "DELETE FROM lasthop_lane WHERE incoming = ? AND id = ?",
+                    (row.incoming, row.id),
+                )
+            else:
+                database.execute(
+                    "INSERT OR REPLACE INTO lasthop_lane VALUES (?, ?, ?)",
+                    (row.incoming, row.id, pack_lane(row.numbers)),
+                )
 
     def _write_kept(self, change: Change) -> None:
         database = self._use()
@@ -371,13 +372,13 @@ class SqliteInbox:
         database = self._use()
         if change.queued:
             database.executemany(
-                "INSERT INTO lasthop_outbox VALUES (?, ?, ?)",
-                [(r.frame.key, r.number, pack(r.frame)) for r in change.queued],
+                "INSERT INTO lasthop_outbox VALUES (?, ?, ?, ?)",
+                [(r.frame.key, r.number, pack(r.frame), r.lane) for r in change.queued],
             )
         if change.renumbered:
             database.executemany(
-                "UPDATE lasthop_outbox SET number = ? WHERE key = ?",
-                [(number, key) for key, number in change.renumbered],
+                "UPDATE lasthop_outbox SET lane = ?, number = ? WHERE key = ?",
+                [(lane, number, key) for key, lane, number in change.renumbered],
             )
         if change.taken:
             database.executemany(
@@ -416,27 +417,6 @@ class SqliteInbox:
         if self._closed:
             raise StoreBroken("the inbox is closed")
         return self._database
-
-
-def _prepare(database: sqlite3.Connection) -> None:
-    """Create or upgrade the tables; refuse those of a newer version."""
-    exists = database.execute(
-        "SELECT 1 FROM sqlite_schema WHERE name = 'lasthop_session'"
-    ).fetchone()
-    if exists is None:
-        database.executescript(f"BEGIN IMMEDIATE;{_SCHEMA}{_SECOND}{_THIRD}{_FOURTH}")
-        database.execute(
-            "INSERT INTO lasthop_session VALUES (1, ?, ?)", (VERSION, pack_state(SessionNumbers()))
-        )
-        database.execute("COMMIT")
-    ((version,),) = database.execute("SELECT version FROM lasthop_session").fetchall()
-    if version > VERSION:
-        raise StoreBroken("the inbox was written by a newer version", version=version)
-    if version < VERSION:
-        steps = (_SECOND, _THIRD, _FOURTH)[version - 1 :]
-        database.executescript(f"BEGIN IMMEDIATE;{''.join(steps)}")
-        database.execute("UPDATE lasthop_session SET version = ?", (VERSION,))
-        database.execute("COMMIT")
 
 
 def _lock(path: Path) -> int:

@@ -32,7 +32,8 @@ class Message(msgspec.Struct, gc=False, eq=False):
     default_type: str
     """The content type of a message that names none."""
     position: int = NO_POSITION
-    """The message's place in the inbox; positions only grow, also when a new epoch begins."""
+    """The message's place in its lane of the inbox; positions only grow, also when a new epoch
+    begins."""
     number: int | None = None
     """The message's sequence number in the present epoch; None if the message has none in this
     epoch."""
@@ -44,6 +45,10 @@ class Message(msgspec.Struct, gc=False, eq=False):
     finished: bool = False
     request: RequestRow | None = None
     """The request whose outcome this message is, if a callback was named for it."""
+    lane: int = 0
+    """The lane in which the message has its position; its order is that of this lane."""
+    numbered_in: int = 0
+    """The lane that its number belongs to."""
     fetcher: Callable[[Message], Awaitable[bytes]] | None = None
 
     async def fetch(self) -> bytes:

@@ -13,6 +13,7 @@ from lasthop.device.change_mark import ChangeMark
 from lasthop.device.message import Refusal
 from lasthop.device.outbox_order import OutboxGate, OutboxOrder
 from lasthop.device.outgoing import Outgoing, frame_size
+from lasthop.device.outgoing_lane import DEFAULT_LANE, OutgoingLane
 from lasthop.device.terms import DeviceTerms
 from lasthop.errors import Overloaded, TooLarge
 from lasthop.wire.hop.credit import admits
@@ -24,8 +25,6 @@ from lasthop.wire.hop.frames import (
     Frame,
     MessageFrame,
 )
-from lasthop.wire.hop.ranges import RangeSet
-from lasthop.wire.hop.sequence import Outbound
 
 PRUNE = 256
 """The number of acknowledged messages that may wait until another change removes them from the
@@ -42,20 +41,23 @@ class Outbox:
         self._mark = mark
         self.order = OutboxOrder()
         self.gate = OutboxGate()
-        self._outbound: Outbound[Outgoing] = Outbound()
         items = sorted(
-            (Outgoing(row.frame, frame_size(row.frame), row.number) for row in held.outbox),
-            key=lambda item: (item.number, item.key),
+            (
+                Outgoing(row.frame, frame_size(row.frame), row.number, row.lane)
+                for row in held.outbox
+            ),
+            key=lambda item: (item.number >= 0, item.lane, item.number, item.key),
         )
         for item in items:
             item.stored = True
         self.restored = items
-        """The messages left from before a restart: those without a number first, then by number."""
-        self._outbound.restore(
-            assigned=state.assigned,
-            received=state.accepted,
-            delivered=state.accepted,
-            items=[(item.number, item) for item in items if item.number >= state.accepted],
+        """The messages left from before a restart: those without a number first, then by lane and
+        number."""
+        self.first = OutgoingLane(0, DEFAULT_LANE)
+        """Lane 0, which is always there."""
+        self.lanes: dict[int, OutgoingLane] = {0: self.first}
+        self.first.restore(
+            state.assigned, state.accepted, [item for item in items if not item.lane]
         )
         self._bytes = sum(item.size for item in items)
         self._unstored: list[Outgoing] = []
@@ -78,18 +80,20 @@ class Outbox:
 
     @property
     def assigned(self) -> int:
-        """The number of sequence numbers that were given to messages."""
-        return self._outbound.assigned
+        """The count of numbers that were given to messages in lane 0."""
+        return self.first.outbound.assigned
 
     @property
     def received(self) -> int:
-        """The number of the first message that the gateway may not have; it has all before."""
-        return self._outbound.received
+        """The number of the first message of lane 0 that the gateway may not have; it has all
+        before."""
+        return self.first.outbound.received
 
     @property
     def waiting(self) -> int:
         """The number of messages that the gateway may not have."""
-        return self._outbound.in_flight + self.order.waiting
+        in_flight = sum(lane.outbound.in_flight for lane in self.lanes.values())
+        return in_flight + self.order.waiting
 
     def use(self, order: OutboxOrder) -> None:
         """Let another `OutboxOrder` decide from now on, also about messages that were queued
@@ -133,20 +137,16 @@ class Outbox:
         self._reset()
         self._window = window or DEFAULT_WINDOW
         self._max_frame = max_frame
-        self.peer_received = self.confirmed = ack.received
+        self.first.resume(ack)
         self.acknowledge(ack)
-        # A gateway restored from a backup must not wait for messages that we no longer have.
-        there = RangeSet(ack.individual)
-        for number, item in self._outbound.unacknowledged():
-            if not item.taken:
-                there.add(number, number + 1)
-        there.add(self._outbound.assigned, self._outbound.assigned + 1)
-        self._skips = RangeSet(there.gaps(ack.received))
-        self.order.resumed(ack.received)
+        self.first.find_skips(ack)
+        self.order.resumed()
 
     def start_over(self, drop_below: int) -> None:
         """Begin a new epoch: number everything from 0, except for messages that the gateway has."""
-        old, self._outbound = self._outbound, Outbound()
+        old = self.first.outbound
+        self.first = OutgoingLane(0, DEFAULT_LANE)
+        self.lanes = {0: self.first}
         self._numbered = []
         self._reset()
         again: list[Outgoing] = []
@@ -164,24 +164,23 @@ class Outbox:
 
     def _reset(self) -> None:
         self.forget_sent()
-        self.peer_received = self.confirmed = self._outbound.received
-        """The count of numbers that the gateway has, with and without skips on their way."""
-        self._skips = RangeSet()
+        for lane in self.lanes.values():
+            lane.reset()
 
     def again(self) -> None:
         """Note that messages under way may have been lost with one of several channels."""
-        # A skip that was sent counts as received for the window, but it may have been lost too.
-        self.peer_received = self.confirmed
+        for lane in self.lanes.values():
+            lane.again()
         self.order.again()
 
     def acknowledge(self, ack: Ack) -> None:
         """Record an ack of the gateway."""
-        for item in self._outbound.acknowledge(ack).received:
+        lane = self.first
+        for item in lane.outbound.acknowledge(ack).received:
             if item.sent:
                 self._in_flight -= len((item.light or item.frame).body)
             self._accept(item)
-        self.peer_received = max(self.peer_received, ack.received)
-        self.confirmed = max(self.confirmed, ack.received)
+        lane.heard(ack.received)
 
     def credit(self, window: Credit) -> None:
         """Record the credit that the gateway grants."""
@@ -190,21 +189,25 @@ class Outbox:
 
     # For the order.
 
-    def get(self, number: int) -> Outgoing | None:
-        """Return the message of this number; None if there is none."""
-        return self._outbound.get(number)
-
-    def awaited(self, number: int) -> Outgoing | None:
+    def awaited(self, lane: int, number: int) -> Outgoing | None:
         """Return the message of this number if the gateway may not have it; None otherwise."""
-        return self._outbound.get(number) if self._outbound.awaits(number) else None
+        outbound = self.lanes[lane].outbound if lane in self.lanes else None
+        return outbound.get(number) if outbound is not None and outbound.awaits(number) else None
 
     def under_way(self) -> list[Outgoing]:
         """Return all messages with a number that the gateway may not have."""
-        return [item for _, item in self._outbound.unacknowledged() if not item.taken]
+        return [
+            item
+            for lane in self.lanes.values()
+            for _, item in lane.outbound.unacknowledged()
+            if not item.taken
+        ]
 
     def assign(self, item: Outgoing) -> None:
-        """Give a message the next number."""
-        item.number = self._outbound.push(item)
+        """Give a message the next number of its lane."""
+        lane = self.first
+        item.lane = lane.id
+        item.number = lane.outbound.push(item)
 
     def note_number(self, item: Outgoing) -> None:
         """Note that a message has got another number or lost its number, so that the stored number
@@ -222,11 +225,11 @@ class Outbox:
     def withdraw(self, item: Outgoing) -> None:
         """Take the number of a message back in a new contact, after the gateway has said that it
         lacks the message."""
-        number = item.number
+        number, lane = item.number, self.lanes[item.lane]
         # A placeholder keeps the number, so that acks still count, and the gateway is told to skip
         # it.
-        self._outbound.replace(number, Outgoing(item.frame, 0, number, taken=True))
-        self._skip(number)
+        lane.outbound.replace(number, Outgoing(item.frame, 0, number, item.lane, taken=True))
+        self._skip(lane, number)
         item.number = -1
         item.sent = False
         self.note_number(item)
@@ -239,18 +242,20 @@ class Outbox:
 
     def forget_sent(self) -> None:
         """Mark all messages as not sent."""
-        for _, item in self._outbound.unacknowledged():
-            item.sent = False
+        for lane in self.lanes.values():
+            for _, item in lane.outbound.unacknowledged():
+                item.sent = False
         self._in_flight = 0
 
     def has_credit(self, item: Outgoing) -> bool:
         """Whether the gateway's credit allows this message to be sent next."""
-        return self._admits(item, self._outbound.assigned)
+        lane = self.first
+        return self._admits(item, lane, lane.outbound.assigned)
 
-    def _admits(self, item: Outgoing, number: int) -> bool:
+    def _admits(self, item: Outgoing, lane: OutgoingLane, number: int) -> bool:
         return admits(
             self._window,
-            ahead=number - self.peer_received,
+            ahead=number - lane.peer_received,
             bytes_in_flight=self._in_flight,
             size=len(item.travels.body),
         )
@@ -262,7 +267,7 @@ class Outbox:
         if refusal is not None:
             self.refuse(item, refusal)
             return True
-        if not self._admits(item, item.number):
+        if not self._admits(item, self.lanes[item.lane], item.number):
             return False
         frames.append(self.leave(item))
         item.sent = True
@@ -297,21 +302,11 @@ class Outbox:
             return
         self._forget(item)
         if item.number >= 0:
-            self._skip(item.number)
+            self._skip(self.lanes[item.lane], item.number)
 
-    def _skip(self, number: int) -> None:
-        self._skips.add(number, number + 1)
-        self.order.skipped(number)
-
-    @property
-    def skips(self) -> RangeSet:
-        """The numbers for which the gateway need not wait."""
-        return self._skips
-
-    def said_skip(self, number: int, count: int) -> None:
-        """Note that the gateway is being told to skip these numbers."""
-        if self.peer_received == number:
-            self.peer_received += count
+    def _skip(self, lane: OutgoingLane, number: int) -> None:
+        lane.skips.add(number, number + 1)
+        self.order.skipped(lane, number)
 
     # Within.
 
@@ -333,12 +328,14 @@ class Outbox:
     def collect(self, change: Change) -> None:
         """Put the outbox's durable data into `change`."""
         change.renumbered = [
-            (item.key, item.number) for item in self._numbered if item.stored and not item.taken
+            (item.key, item.lane, item.number)
+            for item in self._numbered
+            if item.stored and not item.taken
         ]
         self._numbered = []
         for item in self._unstored:
             if not item.taken:
                 item.stored = True
-                change.queued.append(OutboxRow(item.number, item.frame))
+                change.queued.append(OutboxRow(item.number, item.frame, item.lane))
         self._unstored = []
         change.taken, self._taken = self._taken, []

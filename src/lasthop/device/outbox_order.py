@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 from lasthop.clock import Micros
 from lasthop.device.message import Refusal
 from lasthop.device.outgoing import Outgoing
+from lasthop.device.outgoing_lane import OutgoingLane
 from lasthop.wire.hop.frames import Frame, MessageFrame, Piece
 
 
@@ -105,16 +106,16 @@ class OutboxOrder:
     def refuse(self, item: Outgoing, refusal: Refusal) -> None:
         """Give up a message because the body that goes ahead of it cannot be sent."""
 
-    def skipped(self, number: int) -> None:
+    def skipped(self, lane: OutgoingLane, number: int) -> None:
         """Note that the gateway need not wait for the message of this number."""
 
     def decide(self, now: Micros, *, budget: int | None = None) -> None:
         """Choose the messages that leave after the next change. They have at most `budget` bytes,
         except that the last message may exceed that."""
 
-    def frames(self, durable: int, *, budget: int | None = None) -> list[Frame]:
-        """Return the frames that leave now, of messages with numbers below `durable`. They have at
-        most `budget` bytes, except that the last message may exceed that."""
+    def frames(self, *, budget: int | None = None) -> list[Frame]:
+        """Return the frames that leave now, of messages with durable numbers. They have at most
+        `budget` bytes, except that the last message may exceed that."""
         return []
 
     def routed(self, *, piece: bool) -> dict[int, list[Frame]]:
@@ -132,8 +133,8 @@ class OutboxOrder:
     def credit_changed(self) -> None:
         """Note that the gateway grants more, or less, credit."""
 
-    def resumed(self, received: int) -> None:
-        """Note that a channel is open and the gateway has the numbers below `received`."""
+    def resumed(self) -> None:
+        """Note that a channel is open and the gateway has said which numbers it has."""
 
     def again(self) -> None:
         """Note that messages under way may have been lost with one of several channels."""

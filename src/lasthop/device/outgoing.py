@@ -26,6 +26,8 @@ class Outgoing(msgspec.Struct, gc=False, eq=False):
     size: int
     """An upper bound of the frame's size in bytes."""
     number: int = -1
+    lane: int = 0
+    """The lane that its number belongs to."""
     stored: bool = False
     light: MessageFrame | None = None
     """The frame without its body, if the body is sent ahead in pieces."""

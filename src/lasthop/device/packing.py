@@ -7,7 +7,12 @@ from typing import Any
 
 import msgspec
 
-from lasthop.device.change import FlowState, SessionNumbers
+from lasthop.device.change import (
+    FlowState,
+    IncomingLaneNumbers,
+    OutgoingLaneNumbers,
+    SessionNumbers,
+)
 from lasthop.errors import StoreBroken
 from lasthop.wire.hop.frames import Headers, MessageFrame
 
@@ -25,6 +30,8 @@ class _Packed(msgspec.Struct, array_like=True, gc=False):
 
 
 _decode = msgspec.msgpack.Decoder(_Packed).decode
+_decode_incoming = msgspec.msgpack.Decoder(IncomingLaneNumbers).decode
+_decode_outgoing = msgspec.msgpack.Decoder(OutgoingLaneNumbers).decode
 _decode_flow = msgspec.msgpack.Decoder(FlowState).decode
 _decode_state = msgspec.msgpack.Decoder(SessionNumbers).decode
 
@@ -61,6 +68,20 @@ def unpack_state(data: bytes) -> SessionNumbers:
         return _decode_state(data)
     except msgspec.DecodeError as error:
         raise StoreBroken("the state in the inbox cannot be read", error=str(error)) from None
+
+
+def pack_lane(numbers: IncomingLaneNumbers | OutgoingLaneNumbers) -> bytes:
+    """Encode the numbers of a lane for the inbox."""
+    return _encode(numbers)
+
+
+def unpack_lane(data: bytes, *, incoming: bool) -> IncomingLaneNumbers | OutgoingLaneNumbers:
+    """Decode the numbers of a lane, also if an older version wrote them. Raises StoreBroken if they
+    are damaged."""
+    try:
+        return _decode_incoming(data) if incoming else _decode_outgoing(data)
+    except msgspec.DecodeError as error:
+        raise StoreBroken("a lane in the inbox cannot be read", error=str(error)) from None
 
 
 def pack_flow(flow: FlowState) -> bytes:

@@ -10,6 +10,7 @@ from lasthop.device.message import Refusal
 from lasthop.device.outbox import Outbox
 from lasthop.device.outbox_order import OutboxOrder, PieceSource
 from lasthop.device.outgoing import Outgoing, ordinary, priority_of
+from lasthop.device.outgoing_lane import OutgoingLane
 from lasthop.wire.hop.frames import Frame, Piece, Skip
 from lasthop.wire.hop.sequence import DEFAULT_WINDOW as FARTHEST
 
@@ -23,7 +24,6 @@ class PlainOrder(OutboxOrder):
         """Messages without a number: those held at the gate, and those that must not overtake
         them."""
         self._casual: deque[Outgoing] = deque()
-        self._cursor = outbox.received
 
     @property
     def waiting(self) -> int:
@@ -98,50 +98,51 @@ class PlainOrder(OutboxOrder):
                 self._outbox.assign(item)
                 self._outbox.note_number(item)
 
-    def resumed(self, received: int) -> None:
-        self._cursor = received
-
     def again(self) -> None:
         self._outbox.forget_sent()
-        self._cursor = self._outbox.confirmed
 
-    def frames(self, durable: int, *, budget: int | None = None) -> list[Frame]:
+    def frames(self, *, budget: int | None = None) -> list[Frame]:
         outbox = self._outbox
         frames: list[Frame] = []
         end = None if budget is None else outbox.written + budget
         self.more = False
         while self._casual:
             frames.append(outbox.leave(self._casual.popleft()))
-        while self._cursor < durable:
+        self._send(outbox.first, frames, end)
+        return frames
+
+    def _send(self, lane: OutgoingLane, frames: list[Frame], end: int | None) -> None:
+        """Let the messages of a lane leave, in order, up to `end` bytes."""
+        outbox, outbound = self._outbox, lane.outbound
+        while lane.cursor < lane.durable:
             if end is not None and outbox.written >= end:
                 self.more = True
                 break
-            item = outbox.get(self._cursor)
+            item = outbound.get(lane.cursor)
             if item is None or item.taken:
-                if not self._pass(frames):
+                if not _pass(lane, frames):
                     break
             elif item.held or not outbox.put(item, frames):
                 break
             elif item.sent:
-                self._cursor += 1
-        return frames
-
-    def _pass(self, frames: list[Frame]) -> bool:
-        """Pass a number under which nothing is left: skip it if the gateway waits for it; return
-        False if that is too far ahead of the gateway."""
-        number = self._cursor
-        skips = self._outbox.skips
-        if number not in skips:
-            self._cursor += 1
-            return True
-        if number >= self._outbox.peer_received + FARTHEST:
-            return False
-        stop = next(stop for start, stop in skips.ranges() if start <= number < stop)
-        count = min(stop, number + FARTHEST) - number
-        frames.append(Skip(number, count))
-        self._cursor = number + count
-        self._outbox.said_skip(number, count)
-        return True
+                lane.cursor += 1
 
     def next_piece(self, source: PieceSource) -> Piece | None:
         return source.next_piece()
+
+
+def _pass(lane: OutgoingLane, frames: list[Frame]) -> bool:
+    """Pass a number under which nothing is left: skip it if the gateway waits for it; return False
+    if that is too far ahead of the gateway."""
+    number, skips = lane.cursor, lane.skips
+    if number not in skips:
+        lane.cursor += 1
+        return True
+    if number >= lane.peer_received + FARTHEST:
+        return False
+    stop = next(stop for start, stop in skips.ranges() if start <= number < stop)
+    count = min(stop, number + FARTHEST) - number
+    frames.append(Skip(number, count))
+    lane.cursor = number + count
+    lane.said_skip(number, count)
+    return True

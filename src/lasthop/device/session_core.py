@@ -82,7 +82,7 @@ class SessionCore:
         self._epoch = state.epoch
         self._changes = 0
         self._pending: deque[SessionSnapshot] = deque()
-        self._durable = SessionSnapshot(0, state, self.arrivals.acknowledgement(), ())
+        self._durable = SessionSnapshot(0, state, self.arrivals.first.acknowledgement(), ())
         self._gate = 0
         """The number of the change that must be durable before anything leaves on this channel."""
         self._refusals: list[tuple[int, Refusal]] = []
@@ -119,7 +119,7 @@ class SessionCore:
         self.arrivals.attach(parts, held)
         for restored in moments(parts, "restored"):
             restored()
-        self._durable = SessionSnapshot(0, held.state, self.arrivals.acknowledgement(), ())
+        self._durable = SessionSnapshot(0, held.state, self.arrivals.first.acknowledgement(), ())
 
     # The channel.
 
@@ -197,7 +197,7 @@ class SessionCore:
                 self.arrivals.told(hello.dropped)
                 # Messages dropped while the HELLO was on its way. They may be told before they are
                 # durable: after a crash they would be too late as well.
-                self._untold = RangeSet(self.arrivals.dropped)
+                self._untold = RangeSet(self.arrivals.first.dropped)
                 self._told = Ack(hello.received, hello.delivered, hello.individual)
                 self._gate = 0
                 self.outbox.resume(ack, welcome.window, welcome.max_frame)
@@ -244,7 +244,7 @@ class SessionCore:
     def rerouted(self, channel: int = 0) -> None:
         """Send everything again that may have been lost with one of several channels."""
         self._repeat = True
-        self._untold = RangeSet(self.arrivals.dropped)
+        self._untold = RangeSet(self.arrivals.first.dropped)
         self._told_window = None
         self.outbox.again()
         for part_rerouted in self._rerouted:
@@ -366,7 +366,7 @@ class SessionCore:
     def ready(self, now: Micros) -> list[Message]:
         """Return the messages to hand to the application now; `finished` is called when it is done
         with one."""
-        return self.arrivals.handover.ready(now, self._durable.state.offered)
+        return self.arrivals.handover.ready(now)
 
     def fresh(self, now: Micros) -> list[Message]:
         """Return messages like `ready`, for a handler whose work becomes durable with the next
@@ -416,22 +416,24 @@ class SessionCore:
         outbox.collect(change)
         for collect in self._collect:
             collect(change)
+        first = arrivals.first
         change.state = SessionNumbers(
             incarnation=self._incarnation,
             epoch=self._epoch,
-            base=arrivals.base,
-            received=arrivals.received,
-            delivered=arrivals.delivered,
-            dropped=arrivals.dropped,
-            offered=arrivals.handover.offered,
+            base=first.base,
+            received=first.inbound.received,
+            delivered=first.inbound.delivered,
+            dropped=first.dropped,
+            offered=first.handover.offered,
             assigned=outbox.assigned,
             accepted=outbox.received,
             last_key=self._last_key,
             generation=arrivals.generation,
-            skipped=arrivals.skipped,
+            skipped=first.skipped,
+            before=arrivals.before,
         )
-        ack = arrivals.acknowledgement()
-        self._pending.append(SessionSnapshot(change.n, change.state, ack, arrivals.news()))
+        ack = first.acknowledgement()
+        self._pending.append(SessionSnapshot(change.n, change.state, ack, first.news()))
         return change
 
     def committed(self, n: int) -> None:
@@ -440,6 +442,8 @@ class SessionCore:
             part_committed(n)
         while self._pending and self._pending[0].n <= n:
             self._durable = self._pending.popleft()
+            self.arrivals.first.handover.durable = self._durable.state.offered
+            self.outbox.first.durable = self._durable.state.assigned
             if self._durable.state.epoch == self._epoch:
                 for start, stop in self._durable.news:
                     self._untold.add(start, stop)
@@ -475,7 +479,7 @@ class SessionCore:
             self._told_window = window
             frames.append(window)
         if room:
-            frames += self.outbox.order.frames(self._durable.state.assigned, budget=budget)
+            frames += self.outbox.order.frames(budget=budget)
             self._hear_refusals()
         for part_frames in self._frames:
             frames += part_frames(room=room, piece=piece)

@@ -404,7 +404,7 @@ def take_back_too_early(patch: pytest.MonkeyPatch) -> None:
     def again(self: PreferenceOrder, channel: int) -> None:
         lost(self, channel)
         self._again.clear()
-        self.resumed(0)
+        self.resumed()
 
     patch.setattr(PreferenceOrder, "link_lost", again)
 

@@ -7,6 +7,7 @@ from collections import deque
 
 from lasthop.device.outbox import Outbox
 from lasthop.device.outgoing import Outgoing, ordinary
+from lasthop.device.outgoing_lane import OutgoingLane
 from lasthop.wire.hop.frames import Frame, Skip
 from lasthop.wire.hop.ranges import RangeSet
 from lasthop.wire.hop.sequence import DEFAULT_WINDOW as FARTHEST
@@ -18,8 +19,8 @@ class OwnFrames:
 
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
-        self._unskipped = RangeSet()
-        """The numbers that the gateway is still to be told to skip."""
+        self._unskipped: dict[int, RangeSet] = {}
+        """The numbers that the gateway is still to be told to skip, by lane."""
         own = (item for item in outbox.under_way() if not ordinary(item.frame))
         self._leaving = deque(item for item in own if not item.sent)
 
@@ -28,9 +29,9 @@ class OwnFrames:
         self._outbox.assign(item)
         self._leaving.append(item)
 
-    def skip(self, number: int) -> None:
+    def skip(self, lane: OutgoingLane, number: int) -> None:
         """Tell the gateway not to wait for the message of this number."""
-        self._unskipped.add(number, number + 1)
+        self._unskipped.setdefault(lane.id, RangeSet()).add(number, number + 1)
 
     def clear(self) -> None:
         """Forget the messages that have not left."""
@@ -38,15 +39,20 @@ class OwnFrames:
 
     def say_again(self) -> None:
         """Send everything again that the gateway may not have."""
-        self._unskipped = RangeSet(self._outbox.skips.ranges())
-        self._unskipped.drop_below(self._outbox.confirmed)
+        self._unskipped = {}
+        for number, lane in self._outbox.lanes.items():
+            unskipped = RangeSet(lane.skips.ranges())
+            unskipped.drop_below(lane.confirmed)
+            if unskipped:
+                self._unskipped[number] = unskipped
         own = (item for item in self._outbox.under_way() if not ordinary(item.frame))
         self._leaving = deque(own)
         for item in self._leaving:
             self._outbox.mark_unsent(item)
 
-    def frames(self, durable: int) -> list[Frame]:
-        """Return the frames that leave now, of messages with numbers below `durable`."""
+    def frames(self) -> list[Frame]:
+        """Return the frames that leave now, of messages with durable numbers."""
+        durable = self._outbox.first.durable
         frames = self._skip_frames()
         while self._leaving and self._leaving[0].number < durable:
             item = self._leaving[0]
@@ -57,12 +63,16 @@ class OwnFrames:
 
     def _skip_frames(self) -> list[Frame]:
         frames: list[Frame] = []
-        for start, stop in self._unskipped.ranges():
-            farthest = self._outbox.peer_received + FARTHEST
-            if start >= farthest:
-                break
-            count = min(stop, start + FARTHEST, farthest) - start
-            frames.append(Skip(start, count))
-            self._unskipped.drop_below(start + count)
-            self._outbox.said_skip(start, count)
+        for number, unskipped in list(self._unskipped.items()):
+            lane = self._outbox.lanes[number]
+            for start, stop in unskipped.ranges():
+                farthest = lane.peer_received + FARTHEST
+                if start >= farthest:
+                    break
+                count = min(stop, start + FARTHEST, farthest) - start
+                frames.append(Skip(start, count))
+                unskipped.drop_below(start + count)
+                lane.said_skip(start, count)
+            if not unskipped:
+                del self._unskipped[number]
         return frames

@@ -22,6 +22,7 @@ from lasthop.device.change import BUDGETS, PREFERENCES, Change
 from lasthop.device.message import Refusal
 from lasthop.device.outbox_order import OutboxOrder, PieceSource
 from lasthop.device.outgoing import Outgoing, light_size, ordinary
+from lasthop.device.outgoing_lane import OutgoingLane
 from lasthop.device.preferences.explanation import ChoiceLog, Explanation
 from lasthop.device.preferences.own_frames import OwnFrames
 from lasthop.device.preferences.sending_preferences import SendingPreferences
@@ -54,13 +55,13 @@ class PreferenceOrder(OutboxOrder):
         self._pending: deque[tuple[int, list[Outgoing]]] = deque()
         self._leaving: list[Outgoing] = []
         self._again: dict[int, Outgoing] = {}
-        """Messages under way whose link is gone, by number."""
+        """Messages under way whose link is gone, by key."""
         self._retry = False
         self._starved = False
         self._told: dict[str, Micros] = {}
         """The links that were reported as spent, and until when."""
-        self._receipts: list[tuple[Micros, int]] = []
-        """The times at which acks are missing, with the message's number."""
+        self._receipts: list[tuple[Micros, int, int]] = []
+        """The times at which acks are missing, with the message's lane and number."""
         self._spent = False
         self._preferences_changed = False
         self._now: Micros = 0
@@ -136,7 +137,7 @@ class PreferenceOrder(OutboxOrder):
         self._grants.lost(channel, self._now)
         for item in self._outbox.under_way():
             if item.channel in (channel, 0) and item.sent and ordinary(item.frame):
-                self._again[item.number] = item
+                self._again[item.key] = item
         for items in (self._released, self._leaving, *(items for _, items in self._pending)):
             stranded = [item for item in items if item.channel == channel]
             items[:] = [item for item in items if item.channel != channel]
@@ -164,9 +165,9 @@ class PreferenceOrder(OutboxOrder):
             if item.casual:
                 self._lanes.put_back([item])
             elif not item.taken:
-                self._again[item.number] = item
+                self._again[item.key] = item
 
-    def resumed(self, received: int) -> None:
+    def resumed(self) -> None:
         self._own.say_again()
         lacking = [item for item in self._outbox.under_way() if ordinary(item.frame)]
         for item in lacking:
@@ -182,8 +183,8 @@ class PreferenceOrder(OutboxOrder):
     def again(self) -> None:
         self._own.say_again()
 
-    def skipped(self, number: int) -> None:
-        self._own.skip(number)
+    def skipped(self, lane: OutgoingLane, number: int) -> None:
+        self._own.skip(lane, number)
 
     def acknowledged(self, items: Iterable[Outgoing], now: Micros) -> None:
         """Note that the gateway has acknowledged these messages."""
@@ -194,7 +195,7 @@ class PreferenceOrder(OutboxOrder):
             line = self._lines.get(item.channel if channel is None else channel)
             if line is not None:
                 line.under_way.discard(item.key)
-            self._again.pop(item.number, None)
+            self._again.pop(item.key, None)
             ledger.ended(item.key, now)
         self._spent = True
         if self._starved:
@@ -229,8 +230,8 @@ class PreferenceOrder(OutboxOrder):
         self._miss_receipts(now)
         if self._retry:
             self._retry = False
-            for number in sorted(self._again):
-                self._offer_again(self._again[number], now)
+            for item in sorted(self._again.values(), key=lambda item: (item.lane, item.number)):
+                self._offer_again(item, now)
         left = budget
         for lane in self._lanes.take_fresh():
             left = self._go_on(lane, left, now)
@@ -287,11 +288,11 @@ class PreferenceOrder(OutboxOrder):
         """Decide about a message under way that has lost its link: it may go over another, with its
         number."""
         if item.taken:
-            self._again.pop(item.number, None)
+            self._again.pop(item.key, None)
             return
         choice = self._choice(item, now)
         if choice.action is SEND:
-            self._again.pop(item.number, None)
+            self._again.pop(item.key, None)
             self._release(item, choice, now)
         else:
             self._arm(choice.until)
@@ -302,8 +303,8 @@ class PreferenceOrder(OutboxOrder):
         """Send messages that were not acknowledged in time over another link as well, if there is
         one."""
         while self._receipts and self._receipts[0][0] <= now:
-            _, number = heapq.heappop(self._receipts)
-            item = self._outbox.awaited(number)
+            _, lane, number = heapq.heappop(self._receipts)
+            item = self._outbox.awaited(lane, number)
             if item is None or item.taken or item.channel not in self._lines:
                 continue
             if self.preferences.ledger.reserved(item.key) is not None:
@@ -315,10 +316,10 @@ class PreferenceOrder(OutboxOrder):
                 self._release(item, choice, now)
             else:
                 by = choice.receipt_by if choice.action is SEND else choice.until
-                self._await(number, max(by or 0, now + LEAST_RECEIPT))
+                self._await(item, max(by or 0, now + LEAST_RECEIPT))
 
-    def _await(self, number: int, by: Micros) -> None:
-        heapq.heappush(self._receipts, (by, number))
+    def _await(self, item: Outgoing, by: Micros) -> None:
+        heapq.heappush(self._receipts, (by, item.lane, item.number))
         self._arm_receipts()
 
     def _arm_receipts(self) -> None:
@@ -365,8 +366,8 @@ class PreferenceOrder(OutboxOrder):
 
     # What leaves.
 
-    def frames(self, durable: int, *, budget: int | None = None) -> list[Frame]:
-        return self._own.frames(durable)
+    def frames(self, *, budget: int | None = None) -> list[Frame]:
+        return self._own.frames()
 
     def routed(self, *, piece: bool) -> dict[int, list[Frame]]:
         routed: dict[int, list[Frame]] = {}
@@ -385,7 +386,7 @@ class PreferenceOrder(OutboxOrder):
                 self.preferences.ledger.ended(item.key, self._now)
             else:
                 line.under_way.add(item.key)
-                self._await(item.number, reserved.receipt_by)
+                self._await(item, reserved.receipt_by)
         next_piece = self._grants.next_piece(self._now) if piece else None
         if next_piece is not None:
             routed.setdefault(next_piece[0], []).append(next_piece[1])

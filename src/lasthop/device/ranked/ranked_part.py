@@ -148,7 +148,7 @@ class RankedPart(DevicePart):
         for key in keys:
             kept = self._unread.take(key)
             if kept is not None:
-                messages.append(self._arrivals.move_in(kept))
+                messages.append(self._arrivals.move_in(kept, lane=control.lane))
                 showing.left.add(key)
             else:
                 self._arrivals.look_for(key, showing)

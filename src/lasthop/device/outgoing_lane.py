@@ -1,0 +1,102 @@
+"""One lane in which a device sends: its numbers, and how far the gateway is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from lasthop.device.outgoing import Outgoing
+from lasthop.message import DEFAULT_PRIORITY
+from lasthop.wire.hop.frames import Ack, Credit
+from lasthop.wire.hop.ranges import RangeSet
+from lasthop.wire.hop.sequence import Outbound
+
+
+class LaneName(NamedTuple):
+    """The messages that keep their order among themselves: those of one queue and priority."""
+
+    queue: str | None = None
+    priority: int = DEFAULT_PRIORITY
+
+
+DEFAULT_LANE = LaneName()
+"""The messages that always travel in lane 0."""
+
+
+class OutgoingLane:
+    """The numbers of one lane in the present epoch, and the messages under them."""
+
+    __slots__ = (
+        "confirmed",
+        "cursor",
+        "durable",
+        "id",
+        "name",
+        "outbound",
+        "peer_received",
+        "skips",
+        "window",
+    )
+
+    def __init__(self, lane: int, name: LaneName) -> None:
+        self.id = lane
+        self.name = name
+        self.outbound: Outbound[Outgoing] = Outbound()
+        self.durable = 0
+        """The numbers below this one are durable."""
+        self.window: Credit | None = None
+        """The lane's own window, if the gateway has set one."""
+        self.cursor = 0
+        """The next number to leave, for an order that sends by number."""
+        self.reset()
+
+    def restore(self, assigned: int, accepted: int, items: Iterable[Outgoing]) -> None:
+        """Restore the numbers, and the messages that the gateway may not have."""
+        self.outbound.restore(
+            assigned=assigned,
+            received=accepted,
+            delivered=accepted,
+            items=[(item.number, item) for item in items if item.number >= accepted],
+        )
+        self.durable = assigned
+        self.reset()
+        self.cursor = accepted
+
+    def reset(self) -> None:
+        """Forget what the gateway said on an earlier channel."""
+        self.peer_received = self.confirmed = self.outbound.received
+        """The count of numbers that the gateway has, with and without skips on their way."""
+        self.skips = RangeSet()
+        """The numbers for which the gateway need not wait."""
+
+    def resume(self, ack: Ack) -> None:
+        """Start on a new channel, for which the gateway has said what it has."""
+        self.peer_received = self.confirmed = ack.received
+        self.cursor = ack.received
+
+    def find_skips(self, ack: Ack) -> None:
+        """Find the numbers for which the gateway must not wait, because this device no longer has
+        the messages: the gateway may be restored from a backup."""
+        there = RangeSet(ack.individual)
+        for number, item in self.outbound.unacknowledged():
+            if not item.taken:
+                there.add(number, number + 1)
+        assigned = self.outbound.assigned
+        there.add(assigned, assigned + 1)
+        self.skips = RangeSet(there.gaps(ack.received))
+
+    def heard(self, received: int) -> None:
+        """Note the received count of an acknowledgement."""
+        self.peer_received = max(self.peer_received, received)
+        self.confirmed = max(self.confirmed, received)
+
+    def said_skip(self, number: int, count: int) -> None:
+        """Note that the gateway is being told to skip these numbers."""
+        if self.peer_received == number:
+            self.peer_received += count
+
+    def again(self) -> None:
+        """Note that messages under way may have been lost with one of several channels."""
+        # A skip that was sent counts as received for the window, but it may have been lost too.
+        self.peer_received = self.confirmed
+        self.cursor = self.confirmed
