@@ -23,9 +23,13 @@ def messages(module: Module) -> Iterator[str]:
     """The texts with which a module raises errors, `{...}` standing for what is filled in."""
     for node in module.nodes:
         match node:
-            case ast.Raise(exc=ast.Call(args=[ast.JoinedStr() | ast.Constant() as text, *_])):
+            case ast.Raise(
+                exc=ast.Call(func=raised, args=[ast.JoinedStr() | ast.Constant() as text, *_])
+            ):
                 said = _text(text)
-                if len(said.split()) >= SHORTEST:
+                # What a private function gets is a part of the message that it makes.
+                private = ast.unparse(raised).rpartition(".")[2].startswith("_")
+                if not private and len(said.split()) >= SHORTEST:
                     yield said
             case _:
                 pass

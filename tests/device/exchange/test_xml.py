@@ -106,8 +106,8 @@ def test_messages_come_from_xml() -> None:
     [
         ({"two words": 1}, "this cannot be the name of an element"),
         ({"a..b": 1}, "this cannot be the name of an element"),
-        ({"a": 1, "a.b": 2}, "a name stands for both a value and a level"),
-        ({"a.b": 1, "a": 2}, "a name stands for both a value and a level"),
+        ({"a": 1, "a.b": 2}, "a name cannot stand for both a value and a level"),
+        ({"a.b": 1, "a": 2}, "a name cannot stand for both a value and a level"),
         ({"a": object()}, "a value of this type has no form in XML"),
         ({".".join("a" * (MAX_LEVELS + 1)): 1}, "a name has too many levels"),
     ],

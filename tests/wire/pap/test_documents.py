@@ -124,13 +124,13 @@ PENDING_ONLY = ReplaceMethod.PENDING_ONLY
         (
             push(source_reference="\0"),
             "2.1",
-            "source-reference: a character that XML does not have",
+            "source-reference: XML does not have this character",
         ),
-        (push(notify_to="\ud800"), "2.1", "notify-requested-to: a character that XML does not"),
+        (push(notify_to="\ud800"), "2.1", "notify-requested-to: XML does not have this character"),
         (push(notify_to="x" * 5000), "2.1", f"a text may have at most {MAX_TEXT} characters"),
         (PushMessage("", (PHONE,)), "2.1", "push-id: an identifier may not be empty"),
         (PushMessage("x" * 600, (PHONE,)), "2.1", f"at most {MAX_IDENTIFIER} characters"),
-        (PushMessage("1", ("\x01",)), "2.1", "address-value: a character that XML does not have"),
+        (PushMessage("1", ("\x01",)), "2.1", "address-value: XML does not have this character"),
         (push(deliver_before=10**20), "2.1", "a time of PAP must lie in the years 1 to 9999"),
         (
             push(deliver_after=1, deliver_before=SECOND),

@@ -111,7 +111,7 @@ def test_damaged_snapshots_are_survived(seed: int) -> None:
         (sealed(0, b"").hex(), "a message ends early"),
         (sealed(0, b"\x00").hex(), "a message ends early"),
         (sealed(0, b"\x00\x00").hex(), "does not end where its document does"),
-        (sealed(0, b"\x00\x02").hex(), "a bit after the last step is set"),
+        (sealed(0, b"\x00\x02").hex(), "the bits after the last step must be 0"),
         (sealed(0, b"\x01\x00").hex(), "a message asks for a guess where none is known"),
         (sealed(0, b"\x00\x01\x05").hex(), "no run has this number"),
         (sealed(0, b"\x00\x01\x00\x00").hex(), "more elements end than were open"),

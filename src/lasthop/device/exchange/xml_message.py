@@ -135,9 +135,9 @@ def _enter(levels: dict[str, Any], path: str, value: Value | Sequence[Value]) ->
     for part in above:
         levels = levels.setdefault(part, {})
         if not isinstance(levels, dict):
-            raise InvalidRequest("a name stands for both a value and a level", name=path[:80])
+            raise InvalidRequest("a name cannot stand for both a value and a level", name=path[:80])
     if last in levels:
-        raise InvalidRequest("a name stands for both a value and a level", name=path[:80])
+        raise InvalidRequest("a name cannot stand for both a value and a level", name=path[:80])
     levels[last] = value
 
 

@@ -25,7 +25,7 @@ def node() -> str:
     """Return the path of Node; raise `Failure` if the JavaScript device cannot run."""
     program = shutil.which("node")
     if program is None:
-        raise Failure("there is no node")
+        raise Failure("chaos needs Node.js for the device in JavaScript: install the program node")
     if not JAVASCRIPT_DEVICE.exists():
         raise Failure("the JavaScript SDK is only in the repository")
     return program

@@ -86,7 +86,7 @@ def _first_end(authorities: str) -> float:
     context.load_verify_locations(authorities)
     ends = [str(found["notAfter"]) for found in context.get_ca_certs()]
     if not ends:
-        raise ValueError("it has no certificate of an authority")
+        raise ValueError("the file has no certificate of an authority")
     return min(ssl.cert_time_to_seconds(end) for end in ends)
 
 

@@ -35,7 +35,7 @@ def converted(values: Values, kind: type[SomeSection], place: str) -> SomeSectio
 def app_sections(
     sections: object, part: str, kind: type[SomeSection], origin: str
 ) -> dict[str, SomeSection]:
-    """Return the sections of this part by app."""
+    """Return the sections `[part.APP]` of the configuration, each under the name of its app."""
     if not isinstance(sections, dict) or not all(isinstance(v, dict) for v in sections.values()):
         raise InvalidRequest(f"{origin}: {part} are sections: write [{part}.APP]")
     known = {field.encode_name for field in msgspec.structs.fields(kind)}

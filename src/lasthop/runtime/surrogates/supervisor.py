@@ -186,7 +186,9 @@ class WorkerSupervisor:
         except WorkerEnded as error:
             self._failed_starts += 1
             if self._failed_starts >= MOST_STARTS:
-                raise CannotStart(f"its worker ends while it is loaded: {error}") from None
+                raise CannotStart(
+                    f"the surrogate's worker ends while it is loaded: {error}"
+                ) from None
             raise
         self._failed_starts = 0
         self._employ(worker)

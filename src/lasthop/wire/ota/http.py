@@ -128,7 +128,7 @@ def post_request(host: str, push: PushContent, *, tag: str | None, response: boo
 def _checked(value: str) -> str:
     """Return a header's value if it has no control characters, which could make it two headers."""
     if _SAFE.fullmatch(value) is None:
-        raise Malformed("a control character in a header", value=value[:40])
+        raise Malformed("a header must not contain control characters", value=value[:40])
     return value
 
 

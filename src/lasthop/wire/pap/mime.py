@@ -111,7 +111,7 @@ def _parse_headers(block: bytes) -> Headers:
             raise PapMalformed("not a header", header=line[:80])
         value = value.strip(" \t\r").replace("\t", " ")
         if not value.isprintable():
-            raise PapMalformed("a control character in a header", header=name[:80])
+            raise PapMalformed("a header must not contain control characters", header=name[:80])
         headers.append((name, value))
     return tuple(headers)
 

@@ -37,7 +37,7 @@ _START_TAG = re.compile(rb"<([A-Za-z_][^\s/>]*)")
 
 
 class PapSubmission(msgspec.Struct, frozen=True, gc=False):
-    """The content of one HTTP body."""
+    """The parts of a request that a push initiator sends in one HTTP body."""
 
     document: Document
     content: Entity | None = None

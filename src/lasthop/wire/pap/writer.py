@@ -112,7 +112,7 @@ def quoted(name: str, text: str) -> str:
     if len(text) > MAX_TEXT:
         raise PapInvalid(f"{name}: a text may have at most {MAX_TEXT} characters")
     if _NOT_XML.search(text):
-        raise PapInvalid(f"{name}: a character that XML does not have")
+        raise PapInvalid(f"{name}: XML does not have this character")
     return _SPECIAL.sub(_escaped, text)
 
 

@@ -192,7 +192,7 @@ class _Writer:
         if not text:
             return
         if (bad := NOT_XML.search(text)) is not None:
-            raise Malformed("a character that XML does not have", character=bad.group())
+            raise Malformed("XML does not have this character", character=bad.group())
         octets = text.encode()
         if octets in self._shared:
             self.out.append(STR_T)

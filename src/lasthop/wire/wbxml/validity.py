@@ -59,7 +59,7 @@ def check_attribute(tag: str, name: str, value: str, language: Language) -> None
     """Raise Malformed unless an element may have this attribute with this value."""
     model = language.models[tag]
     if name not in model.required and name not in model.optional:
-        raise Malformed("no such attribute", element=tag, attribute=name)
+        raise Malformed("the element cannot have this attribute", element=tag, attribute=name)
     choices = model.choices.get(name)
     if choices is not None and value not in choices:
         raise Malformed("not a value of this attribute", element=tag, attribute=name, value=value)

@@ -94,7 +94,7 @@ def _octets(header: Header, version: Version) -> bytes:
     if TOKEN.fullmatch(name) is None:
         raise Malformed("not the name of a header", name=name)
     if CONTROL.search(value) is not None:
-        raise Malformed("a control character in a header", name=name)
+        raise Malformed("a header must not contain control characters", name=name)
     code = code_of(name, version)
     kind = _KINDS.get(name.lower())
     if code is None or kind is None:

@@ -36,7 +36,7 @@ def format_http_date(seconds: int) -> str:
     """Format seconds since 1970 as `Thu, 29 Feb 2024 08:00:00 GMT`; raise ValueError beyond the
     year 9999."""
     if seconds > LAST:
-        raise ValueError("a date beyond the year 9999")
+        raise ValueError("a date must not lie beyond the year 9999")
     moment = _EPOCH + timedelta(seconds=seconds)
     day, month = _DAYS[moment.weekday()], _MONTHS[moment.month - 1]
     return f"{day}, {moment.day:02} {month} {moment.year:04} {moment:%H:%M:%S} GMT"

@@ -67,7 +67,7 @@ def tokens(names: Mapping[str, int], *, others: bool = True, listed: bool = Fals
         if code is not None:
             return short_integer(code)
         if not others:
-            raise ValueError(f"has no number: {text!r}")
+            raise ValueError(f"this value has no number in WSP: {text!r}")
         return token_text(text)
 
     def decode(cursor: OctetCursor) -> str:
@@ -81,7 +81,7 @@ def tokens(names: Mapping[str, int], *, others: bool = True, listed: bool = Fals
 def named(cursor: OctetCursor, names: Mapping[int, str]) -> str:
     code = cursor.short_integer()
     if code not in names:
-        raise Malformed("a number without a meaning", offset=cursor.pos - 1)
+        raise Malformed("this number stands for nothing here", offset=cursor.pos - 1)
     return names[code]
 
 

@@ -32,7 +32,7 @@ def parse_line(line: str, *, number: int | None = None) -> Field:
     if not colon or TOKEN.fullmatch(name) is None:
         raise Malformed("not a header", text=line[:40], **where)
     if CONTROL.search(value) is not None:
-        raise Malformed("a control character in a header", name=name, **where)
+        raise Malformed("a header must not contain control characters", name=name, **where)
     return Header(name, value)
 
 

@@ -106,7 +106,7 @@ def _decode_type(cursor: OctetCursor) -> str:
         return cursor.text_string()
     code = cursor.short_integer()
     if code not in CONTENT_TYPES:
-        raise Malformed("a media type without a name", offset=cursor.pos - 1)
+        raise Malformed("no media type has this number", offset=cursor.pos - 1)
     return CONTENT_TYPES[code][0]
 
 
@@ -121,7 +121,7 @@ def decode_field_name(cursor: OctetCursor) -> str:
         return cursor.text_string()
     code = cursor.short_integer()
     if code not in fields.FIELDS:
-        raise Malformed("a header field without a name", offset=cursor.pos - 1)
+        raise Malformed("no header field has this number", offset=cursor.pos - 1)
     return fields.FIELDS[code][0]
 
 

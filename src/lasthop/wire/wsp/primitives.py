@@ -184,7 +184,7 @@ class OctetCursor:
         try:
             return format_http_date(self.integer())
         except ValueError:
-            raise Malformed("a date beyond the year 9999", offset=start) from None
+            raise Malformed("a date must not lie beyond the year 9999", offset=start) from None
 
     def value_length(self) -> int:
         octet = self.octet()
@@ -215,7 +215,9 @@ class OctetCursor:
         if CONTROL.search(text) is not None:
             text = _FOLDED.sub(" ", text)
             if CONTROL.search(text) is not None:
-                raise Malformed("a control character in a text", offset=start)
+                raise Malformed(
+                    "a text of a header must not contain control characters", offset=start
+                )
         return text
 
     def text_value(self) -> str:

@@ -62,7 +62,7 @@ def encode_directive(text: str, field: int, version: Version) -> bytes:
     code = _DIRECTIVES.get(name)
     if code is None or (name == "s-maxage" and field != _NEWEST_CACHE_CONTROL):
         if equals:
-            raise ValueError(f"has no number: {text!r}")
+            raise ValueError(f"this directive has no number in WSP: {text!r}")
         return token_text(name)
     if not equals:
         return short_integer(code)
@@ -200,7 +200,7 @@ def encode_credentials(text: str) -> bytes:
 @behind_length
 def decode_credentials(inner: OctetCursor) -> str:
     if inner.octet() != 0x80:
-        raise Malformed("a scheme without a number", offset=inner.pos - 1)
+        raise Malformed("only the scheme Basic is known here", offset=inner.pos - 1)
     plain = f"{inner.text_string()}:{inner.text_string()}"
     return "Basic " + base64.b64encode(plain.encode()).decode()
 
@@ -215,10 +215,10 @@ def encode_challenge(text: str) -> bytes:
 @behind_length
 def decode_challenge(inner: OctetCursor) -> str:
     if inner.octet() != 0x80:
-        raise Malformed("a scheme without a number", offset=inner.pos - 1)
+        raise Malformed("only the scheme Basic is known here", offset=inner.pos - 1)
     realm = inner.text_string()
     if '"' in realm or "\\" in realm:
-        raise Malformed("a realm with a quotation mark", offset=inner.pos)
+        raise Malformed("a realm must not contain a quotation mark", offset=inner.pos)
     return f'Basic realm="{realm}"'
 
 

@@ -107,7 +107,7 @@ def _decode_language(cursor: OctetCursor) -> str:
     start = cursor.pos
     code = cursor.integer()
     if code not in languages.LANGUAGES:
-        raise Malformed("a language without a name", offset=start)
+        raise Malformed("no language has this number", offset=start)
     return languages.LANGUAGES[code]
 
 

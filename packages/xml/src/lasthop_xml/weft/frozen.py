@@ -254,9 +254,9 @@ class _Thaw:
         state, memory = self._state, self._memory
         tables: tuple[Sized, ...] = state.spaces, state.names, state.types, state.runs
         if max(map(len, (*tables, state.columns))) > 2 * MAX_TABLE or not state.columns:
-            raise ValueError("a table is too large")
+            raise ValueError("a snapshot has a table that is too large")
         if tuple(state.spaces[: len(KNOWN_SPACES)]) != KNOWN_SPACES:
-            raise ValueError("a namespace is missing that every memory has")
+            raise ValueError("a snapshot lacks a namespace that every memory has")
         for ns in state.spaces[len(KNOWN_SPACES) :]:
             memory.add_space(check_text(ns))
         for ns, local in state.names:
@@ -269,14 +269,14 @@ class _Thaw:
             memory.add_run(run_of(events, None if slot < 0 else Kind(slot), name))
         found: tuple[Sized, ...] = memory.spaces, memory.names, memory.types, memory.runs
         if list(map(len, found)) != list(map(len, tables)):
-            raise ValueError("a namespace, a name, a type or a run has two numbers")
+            raise ValueError("a snapshot gives a namespace, a name, a type or a run two numbers")
 
     def _event(self, kind: int, ns: str, local: str, value: str) -> Event:
         name = _name(ns, local, prefix=kind == Kind.PREFIX_MAPPING)
         if kind == Kind.ATTRIBUTE:
             return Event(Kind.ATTRIBUTE, XSI_TYPE, check_text(value))
         if kind not in {Kind.ELEMENT_START, Kind.ELEMENT_END, Kind.PREFIX_MAPPING}:
-            raise ValueError("a run has an event that it cannot have")
+            raise ValueError("a run may not have an event of this kind")
         return Event(Kind(kind), name, None)
 
     def _places(self) -> None:
@@ -284,7 +284,7 @@ class _Thaw:
         for outer, ns, local in self._state.places:
             memory.inside(memory.place_list[_count(outer)], _name(ns, local))
         if len(memory.place_list) != len(self._state.places) + 1:
-            raise ValueError("a place has two numbers")
+            raise ValueError("a snapshot gives one place two numbers")
 
     def _begin(self, saved: _Column) -> None:
         memory = self._memory
@@ -296,7 +296,7 @@ class _Thaw:
     def _fill(self, column: Column, saved: _Column) -> None:
         memory = self._memory
         if len(saved.entries) >= MAX_ENTRIES or len(saved.words) > MAX_WORDS:
-            raise ValueError("a column is too large")
+            raise ValueError("a snapshot has a column that is too large")
         column.parent = memory.column_list[_count(saved.parent)]
         column.current = _count(saved.current)
         column.stamp = _count(saved.stamp)
@@ -367,14 +367,14 @@ def _value(column: Column, text: str) -> Any:
     if column.shape in {TEXT, NAME}:
         return text
     if column.type is None:
-        raise ValueError("a column has no values")
+        raise ValueError("a snapshot has a column without values")
     return exact(column.type, PRIMITIVES[column.type].parse(text))
 
 
 def _bits(pairs: _Pairs) -> Bits:
     for _, probability, seen in pairs:
         if not (LEAST <= probability <= MOST and 0 <= seen <= 60):
-            raise ValueError("a probability is impossible")
+            raise ValueError("a snapshot has a probability that cannot be")
     return {key: [probability, seen] for key, probability, seen in pairs}
 
 
@@ -383,7 +383,7 @@ def _counts(saved: _Counts, below: int) -> Counts:
     counts = Counts()
     for number, weight in zip(numbers, weights, strict=True):
         if not (0 <= number < below and 0 < weight <= 2**16) or number in counts.places:
-            raise ValueError("a count is impossible")
+            raise ValueError("a snapshot has a count that cannot be")
         counts.add(number, weight, 2**30)
     return counts
 
@@ -405,10 +405,10 @@ def _model(saved: _Model, entries: int, words: int, runs: int) -> ColumnModel:
 def _letters(saved: _Letters) -> Letters:
     letters = Letters()
     if len(saved.contexts) > 2 * MAX_CONTEXTS:
-        raise ValueError("a table is too large")
+        raise ValueError("a snapshot has a table that is too large")
     for key, model in saved.contexts:
         if not (0 <= model < 2**21 and model & 31 <= 24):
-            raise ValueError("a probability is impossible")
+            raise ValueError("a snapshot has a probability that cannot be")
         letters.contexts[key] = model
     letters.weights = dict(saved.weights)
     return letters

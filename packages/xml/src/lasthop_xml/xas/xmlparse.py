@@ -196,7 +196,9 @@ class XmlParser:
         # of an external subset, which is not read, would vanish from the value without a trace.
         self._expanded += sum(map(len, attributes))
         if self._expanded > limits.size:
-            raise XmlTooLarge("attributes expand to too much", most=limits.size)
+            raise XmlTooLarge(
+                "the values of all attributes together are too long", most=limits.size
+            )
         if self._external_subset:
             tag = _START_TAG.match((self._parser.GetInputContext() or b"").replace(b"\0", b""))
             if tag is not None and _REFERENCE.search(tag.group()):

@@ -100,7 +100,7 @@ class Table(Generic[Key]):
         for token, key in enumerate(keys):
             self._put(token, None)
             if key is not None and key in self.tokens:
-                raise ValueError("a string has two tokens")
+                raise ValueError("the list of strings has one string twice")
             self._put(token, key)
 
 

@@ -28,7 +28,7 @@ class Chain:
         self.link = link
         """The CRC-32 of the last body."""
         self.messages = messages
-        """The number of messages so far."""
+        """The number of messages that the session has encoded or decoded."""
         self._next = 0
         self._check = 0
 

@@ -77,7 +77,7 @@ class ByteSource:
             raise IndexError
         self.pos = end
         if count & 7 and data[end - 1] >> (count & 7):
-            raise WeftFormatError("a bit after the last step is set", offset=end)
+            raise WeftFormatError("the bits after the last step must be 0", offset=end)
         if COMPILED:
             flags = bytearray(count)
             for at in range(count):
