@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.groups import GroupScheduling
-from tests.quick import left_out
+from tests.quick import NIGHTLY, left_out
 
 # How long a draw or an example takes says how busy the machine is, not whether the code is right.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -23,6 +23,8 @@ USE_UVLOOP = find_spec("uvloop") is not None
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what `make quick` leaves out, and skip what only `make nightly` runs."""
     for item in items:
+        if item.nodeid in NIGHTLY:
+            item.add_marker(pytest.mark.nightly)
         if item.get_closest_marker("nightly") and "NIGHTLY" not in os.environ:
             item.add_marker(pytest.mark.skip(reason="takes minutes: make nightly"))
         if left_out(item):

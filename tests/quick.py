@@ -21,12 +21,18 @@ STARTERS: Final = ("subprocess", "multiprocessing", "concurrent", "playwright", 
 OURS: Final = ("tests", "bench")
 """Packages whose functions and classes are followed into; the gateway itself is not."""
 
-SLOW: Final = frozenset(
-    line
-    for line in Path(__file__).with_name("slow.txt").read_text().splitlines()
-    if line and not line.startswith("#")
-)
+
+def _listed(name: str) -> frozenset[str]:
+    """Return the tests that a list beside this module names."""
+    lines = Path(__file__).with_name(name).read_text().splitlines()
+    return frozenset(line for line in lines if line and not line.startswith("#"))
+
+
+SLOW: Final = _listed("slow.txt")
 """Tests that take about a second or more, with all their parameters; or whole files."""
+
+NIGHTLY: Final = _listed("nightly.txt")
+"""Tests, each with its parameters, that only `make nightly` runs."""
 
 MARKS: Final = ("nightly", "peer", "slow")
 """What a test says of itself."""

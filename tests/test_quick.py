@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.quick import SLOW, starts
+from tests.quick import NIGHTLY, SLOW, starts
 from tests.runtime.processes import GatewayProcess, eventually
 
 ROOT = Path(__file__).parent.parent
@@ -58,7 +58,10 @@ def test_most_tests_are_quick_and_none_that_has_a_gateway(request: pytest.Fixtur
     assert not [item for item in items if "up" in item.fixturenames and item not in left_out]  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("line", sorted(SLOW))
+@pytest.mark.parametrize("line", sorted(SLOW | NIGHTLY))
 def test_what_is_listed_as_slow_exists(line: str) -> None:
     file, _, name = line.partition("::")
-    assert name.partition("::")[0] in (ROOT / file).read_text()
+    test, _, parameter = name.partition("::")[0].partition("[")
+    text = (ROOT / file).read_text()
+    assert test in text
+    assert parameter.rstrip("]") in text
