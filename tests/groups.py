@@ -16,6 +16,7 @@ from xdist.scheduler import LoadScopeScheduling
 GROUPS: Final = {
     "tests/pipeline/": "spark",
     "tests/runtime/dashboard/": "browser",
+    "tests/runtime/issuers/test_provider.py": "issuers",
     "tests/bench/test_xml_tables.py": "xml-tables",
 }
 """By folder or file, what its tests share."""

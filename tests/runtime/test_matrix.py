@@ -10,7 +10,9 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, get_args
+from urllib.parse import parse_qs, urlsplit
 
+import httpx
 import pytest
 
 from lasthop.access.rest.operations import EXPLAIN, OPERATIONS
@@ -30,6 +32,7 @@ from lasthop.wire.pap.submission import PapSubmission, write_submission
 from lasthop.wire.pap.versions import Version
 from tests.access.pap.initiating import CONTENT, user
 from tests.runtime.issuers import signing
+from tests.runtime.issuers.faking import CLIENT, FakeProvider, providing_beside
 from tests.runtime.issuers.signing import ec_key, issuer, jwk, key_set
 from tests.runtime.processes import GatewayProcess
 
@@ -47,6 +50,7 @@ CALLERS: dict[str, list[str] | None] = {
     "denied": ["publish", "devices"],  # Is denied everything by a rule.
     "service": None,  # Shows a token that an issuer has signed; has the rights of `limited`.
     "forged": None,  # Shows such a token that somebody else has signed.
+    "person": None,  # An administrator elsewhere, who has signed in to the dashboard.
 }
 """The callers and the scopes of their credentials."""
 
@@ -131,7 +135,7 @@ def request_of(row: str) -> tuple[str, str, str, bytes | None]:
 
 
 @pytest.fixture(scope="module")
-def headers(up: GatewayProcess) -> dict[str, dict[str, str]]:
+def headers(up: GatewayProcess, fake: FakeProvider) -> dict[str, dict[str, str]]:
     """What each caller sends with its requests."""
 
     def ask(method: str, path: str, body: dict[str, Any], **more: str) -> Any:
@@ -168,17 +172,48 @@ def headers(up: GatewayProcess) -> dict[str, dict[str, str]]:
     for caller, key in (("service", ec_key()), ("forged", ec_key(1))):
         signed = signing.token(key, now=time.time_ns() // 1000)
         found[caller] = {"Authorization": f"Bearer {signed}"}
+    cookie = signed_in(up, fake)
+    found["person"] = found["stranger"] | {"Cookie": f"lasthop_session={cookie}"}
     denied = {"who": ["credential:denied"], "deny": list(Verb), "on": ["#"]}
     ask("PUT", "/v1/rules/denied", denied)
     return found
 
 
 @pytest.fixture(scope="module")
-def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
+def fake() -> Iterator[FakeProvider]:
+    """An issuer at which people sign in."""
+    with providing_beside(lambda: time.time_ns() // 1000) as fake:
+        yield fake
+
+
+def signed_in(up: GatewayProcess, fake: FakeProvider) -> str:
+    """Sign an administrator in; returns the cookie."""
+    fake.fields = {"groups": ["admins"]}
+    with httpx.Client(base_url=up.http, timeout=60) as browser:
+        begun = browser.get("/dashboard/sign-in", params={"with": "people"})
+        asked = parse_qs(urlsplit(begun.headers["location"]).query)
+        (fake.nonce,) = asked["nonce"]
+        answer = {"code": "x", "state": asked["state"][0]}
+        browser.get("/dashboard/sign-in/done", params=answer).raise_for_status()
+        return browser.cookies["lasthop_session"]
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory, fake: FakeProvider) -> Iterator[GatewayProcess]:
     """An open gateway: the only one that lets anybody in without a credential."""
     place = tmp_path_factory.mktemp("matrix")
     (place / "keys.json").write_bytes(key_set(jwk(ec_key(), kid="one")))
-    settings = Settings(issuers=[issuer(keys=str(place / "keys.json"))])
+    people = issuer(
+        name="people",
+        url=fake.url,
+        audience="",
+        client_id=CLIENT,
+        prefix="people:",
+        public_url="http://127.0.0.1",
+        roles_field="groups",
+        admin_roles=("admins",),
+    )
+    settings = Settings(issuers=[issuer(keys=str(place / "keys.json")), people])
     (place / "lasthop.toml").write_text(render(settings))
     with GatewayProcess(place / "data", "--config", str(place / "lasthop.toml")) as process:
         yield process

@@ -41,6 +41,9 @@ MAX_SIGNED = 12 * 1024
 """The longest Authorization header of a gateway that trusts issuers: signed tokens with many roles
 have a few kilobytes, and as a password of HTTP Basic they are a third longer."""
 
+MOST_SIGNED_IN = 1000
+"""The largest number of people who are signed in at a time; then the first one is signed out."""
+
 CACHED = 4096
 """The number of credentials that a door remembers, so that it need not ask the gateway for them. It
 remembers the gateway's own records, so a revoked credential is noticed at once."""
@@ -94,6 +97,8 @@ class Callers:
         self._signed: dict[bytes, SignedToken] = {}
         """The signed tokens that were read, by the hash of their header: a signature is checked
         once."""
+        self._signed_in: dict[bytes, SignedToken] = {}
+        """Those who have signed in, by the hash of the header that stands for them."""
         issuers = live.look(lambda gateway: gateway.people.expected)
         self._longest = MAX_SIGNED if issuers else MAX_AUTHORIZATION
 
@@ -126,7 +131,7 @@ class Callers:
         if len(authorization) > self._longest:
             raise Unauthorized("the Authorization header is too long for any credential")
         digest = hashlib.sha256(authorization).digest()
-        signed = self._signed.get(digest)
+        signed = self._signed.get(digest) or self._signed_in.get(digest)
         if signed is not None:
             return self._of_user(signed)
         known = self._known.get(digest)
@@ -141,6 +146,21 @@ class Callers:
             self._known[digest] = known
         self._note_use(known[0])
         return known[1]
+
+    def let_in(self, token: SignedToken, secret: str) -> bytes:
+        """Accept a secret for somebody who has signed in; return the Authorization header with
+        it."""
+        while len(self._signed_in) >= MOST_SIGNED_IN:
+            del self._signed_in[next(iter(self._signed_in))]
+        authorization = b"Bearer " + secret.encode()
+        self._signed_in[hashlib.sha256(authorization).digest()] = token
+        return authorization
+
+    def let_out(self, authorization: bytes) -> str:
+        """Accept the secret of somebody who has signed in no longer; return the name of the issuer,
+        or an empty text if the header stands for nobody."""
+        token = self._signed_in.pop(hashlib.sha256(authorization).digest(), None)
+        return "" if token is None else token.issuer
 
     def _read(self, digest: bytes, secret: str) -> Caller:
         """Return the caller that shows a signed token for the first time."""

@@ -20,6 +20,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequenc
 from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import structlog
 import uvloop
@@ -80,6 +81,9 @@ from lasthop.store.base import Forgotten, Store
 from lasthop.store.commit import Restored
 from lasthop.store.sqlite import SqliteStore
 from lasthop.store.writer import CommitWriter
+
+if TYPE_CHECKING:
+    from lasthop.runtime.issuers.signing_in import SignIn
 
 log = structlog.get_logger()
 
@@ -186,7 +190,7 @@ async def running(
         restored = store.open()
         learned = LearnedPolicies(Path(settings.data) / POLICY_DIRECTORY, settings.topics.choice())
         learned.poll()
-        tokens = await _signed_tokens(settings, clock, metrics, stack)
+        tokens, sign_in = await _issuers(settings, clock, metrics, stack)
         gateway = _gateway(settings, restored, clock, learned, surrogate_workers, tokens)
         gateway.contacts.tell_of_networks(learned.heartbeat)
         _offer_first_credential(settings, gateway, clock)
@@ -260,7 +264,7 @@ async def running(
             hold=settings.http.hold,
             max_frame=settings.limits.core(settings.ota).max_frame,
         )
-        pages_for_people, live = dashboard(settings, door, engine, metrics, learned)
+        pages_for_people, live = dashboard(settings, door, engine, metrics, learned, sign_in)
         front = Front(
             door,
             pages=pages_for_people,
@@ -325,18 +329,18 @@ def _gateway(
     return gateway
 
 
-async def _signed_tokens(
+async def _issuers(
     settings: Settings, clock: SystemClock, metrics: Metrics, stack: AsyncExitStack
-) -> SignedTokens | None:
-    """Return what checks the tokens of issuers, whose keys are fetched from now on; None if there
-    are no issuers. A gateway starts without issuers that cannot be reached."""
+) -> tuple[SignedTokens | None, SignIn | None]:
+    """Return what checks the tokens of issuers, whose keys are fetched from now on, and signs
+    people in; None if there are no issuers. A gateway starts without issuers that cannot be
+    reached."""
     if not settings.issuers:
-        return None
+        return None, None
     try:
-        from lasthop.runtime.issuers.fetching import (  # noqa: PLC0415 - in an extra of its own
-            KeyFetcher,
-            TrustedIssuers,
-        )
+        # In an extra of its own.
+        from lasthop.runtime.issuers.fetching import KeyFetcher, TrustedIssuers  # noqa: PLC0415
+        from lasthop.runtime.issuers.signing_in import SignIn  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise Failure(f"issuers need {error.name}: {install_line(error)}") from None
     trusted = TrustedIssuers(settings.issuers)
@@ -347,7 +351,7 @@ async def _signed_tokens(
         async with asyncio.timeout(FIRST_KEYS):
             await asyncio.gather(*(fetcher.tried() for fetcher in fetchers))
     show_issuers(metrics, trusted.issuers)
-    return trusted
+    return trusted, SignIn({fetcher.issuer.settings.name: fetcher for fetcher in fetchers})
 
 
 def _offer_first_credential(settings: Settings, gateway: Gateway, clock: SystemClock) -> None:

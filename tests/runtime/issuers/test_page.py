@@ -18,7 +18,7 @@ PAGE = ROOT / "docs/how-to/sign-in.md"
 
 
 def test_the_issuers_of_the_page_can_be_read(tmp_path: Path) -> None:
-    (text,) = [block.text for block in blocks(PAGE) if block.language == "toml"]
+    text, people = [block.text for block in blocks(PAGE) if block.language == "toml"]
     file = tmp_path / "lasthop.toml"
     file.write_text(text)
     settings = load(file)
@@ -28,6 +28,9 @@ def test_the_issuers_of_the_page_can_be_read(tmp_path: Path) -> None:
     file.write_text(render(settings))
     assert load(file) == settings
     assert values(settings)["issuers"][1]["prefix"] == "ci:"
+    file.write_text(people)
+    (company,) = load(file).issuers
+    assert (company.client_id, company.asks_for) == ("lasthop", ("openid", "groups"))
 
 
 GOOD = {"name": "'a'", "url": "'https://a.example.org'", "audience": "'me'"}
@@ -48,7 +51,15 @@ def issuers(*changes: dict[str, str]) -> str:
         (issuers({"url": "'https://login.example.org:x'"}), "not a URL"),
         (issuers({"url": "'login.example.org'"}), "https://login.example.org"),
         (issuers({"url": "'https://a@b/'"}), "https://login.example.org"),
-        (issuers({"audience": "''"}), "tokens for anybody"),
+        (issuers({"audience": "''"}), "set audience"),
+        (issuers({"client_id": "'me'", "public_url": "'https://p.example.org'"}), "must differ"),
+        (issuers({"client_id": "'lasthop'"}), "needs public_url"),
+        (issuers({"client_id": "'x'", "public_url": "'http://p.example.org'"}), "must be https"),
+        (issuers({"client_id": "'x'", "public_url": "'https://p/a'"}), "https://push.example.org"),
+        (
+            issuers({"client_id": "'x'", "public_url": "'https://p'", "asks_for": "['email']"}),
+            'needs "openid"',
+        ),
         (issuers({"algorithms": "['HS256']"}), '"RS256"'),
         (issuers({"algorithms": "['none']"}), '"RS256"'),
         (issuers({"algorithms": "[]"}), "algorithms"),

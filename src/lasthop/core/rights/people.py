@@ -36,7 +36,7 @@ class SignedToken:
     issued_at: Micros
     expires_at: Micros
     key: str
-    """Which of the issuer's keys has signed it."""
+    """Which of the issuer's keys has signed it; empty for somebody who has signed in."""
 
     @property
     def name(self) -> str:

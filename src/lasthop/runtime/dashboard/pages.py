@@ -6,6 +6,7 @@
     /dashboard            the dashboard; below it:
         static/           its files
         login, logout     for people on other machines
+        sign-in           for people who sign in at an issuer (`sign_in.py`)
         live              samples, as server-sent events
         data/             data that only the dashboard shows
         v1/               the REST door, for people who have logged in
@@ -44,6 +45,7 @@ from lasthop.runtime.dashboard import learned
 from lasthop.runtime.dashboard.files import HEADERS, ServedFiles
 from lasthop.runtime.dashboard.live import Live, Sample
 from lasthop.runtime.dashboard.sessions import Sessions, by_tls, cookie_in, set_cookie
+from lasthop.runtime.dashboard.sign_in import PATHS as SIGN_IN, SignInPages
 from lasthop.runtime.dashboard.views import Views
 from lasthop.transport.locality import from_foreign_page, joined, peer_of
 
@@ -85,6 +87,7 @@ PATHS = frozenset(
         "data/links",
         "data/policies",
         "data/pipeline",
+        *SIGN_IN,
     }
 )
 """Every path below `ROOT` that is not in one of `FOLDERS`. Nothing is answered at another path, so
@@ -104,6 +107,7 @@ class Pages:
         live: Live,
         views: Views,
         sessions: Sessions,
+        sign_in: SignInPages,
         policy_store: PolicyStore,
         in_force: Callable[[], str],
         lake: Path,
@@ -115,6 +119,7 @@ class Pages:
         self._live = live
         self._views = views
         self._sessions = sessions
+        self._sign_in = sign_in
         self._policy_store = policy_store
         self._in_force = in_force
         self._lake = lake
@@ -174,10 +179,14 @@ class Pages:
             return await self._login(request, headers)
         if request.method == "POST" and path == "logout":
             _from_here(headers)
-            self._sessions.end(cookie_in(headers))
-            return _go_with(f"{ROOT}/login", "", request, headers)
+            cookie = cookie_in(headers)
+            known = self._sessions.find(cookie, self._door.context.live.now())
+            self._sessions.end(cookie)
+            return _go_with(self._sign_in.left(known), "", request, headers)
         if request.method not in {"GET", "HEAD"}:
             raise NotFound("there is nothing to change at this path")
+        if path in SIGN_IN:
+            return await self._sign_in.answer(path, request, headers)
         if not path:
             return await self._front_page(request, headers)
         caller = await self._caller(request.scope, headers)

@@ -59,9 +59,14 @@ class Sessions:
 
 def cookie_in(headers: dict[bytes, bytes]) -> str:
     """Return the value of the session cookie, or an empty text."""
+    return cookie_named(COOKIE, headers)
+
+
+def cookie_named(wanted: str, headers: dict[bytes, bytes]) -> str:
+    """Return the value of a cookie, or an empty text."""
     for part in headers.get(b"cookie", b"").decode("latin-1").split(";"):
         name, _, value = part.strip().partition("=")
-        if name == COOKIE:
+        if name == wanted:
             return value
     return ""
 

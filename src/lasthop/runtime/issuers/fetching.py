@@ -19,6 +19,7 @@ from lasthop.clock import SECOND, Clock, Micros
 from lasthop.errors import InvalidRequest, LasthopError
 from lasthop.runtime.issuers.issuer_keys import MAX_BYTES, KeySet, read_keys
 from lasthop.runtime.issuers.verifying import Issuer, TrustedIssuers
+from lasthop.runtime.settings.issuers import IssuerSettings
 from lasthop.transport.http import HttpFailure, IpAddress, get
 
 TIMEOUT = 10.0
@@ -44,20 +45,30 @@ class Discovered(msgspec.Struct):
 
     issuer: str
     jwks_uri: str
+    authorization_endpoint: str = ""
+    token_endpoint: str = ""
+    end_session_endpoint: str = ""
+    code_challenge_methods_supported: list[str] = []
+    names_issuer: bool = msgspec.field(
+        default=False, name="authorization_response_iss_parameter_supported"
+    )
+    """Whether answers that come by a browser name the issuer (RFC 9207)."""
 
 
 class KeyFetcher:
     """Keeps the keys of one issuer up to date."""
 
     def __init__(self, issuer: Issuer, clock: Clock) -> None:
-        self._issuer = issuer
+        self.issuer = issuer
+        self.discovered: Discovered | None = None
+        """The issuer's document, where it is used."""
         self._clock = clock
         self._poked = asyncio.Event()
         self._tried = asyncio.Event()
         self._fetching = False
         self._last: Micros | None = None
         self._failures = 0
-        self._web = IssuerWeb(issuer.settings.ca)
+        self.web = IssuerWeb(issuer.settings.ca)
         issuer.wanted = self._wanted
 
     def _wanted(self) -> bool:
@@ -72,7 +83,7 @@ class KeyFetcher:
         while True:
             self._poked.clear()
             await self.fetch()
-            pause = self._issuer.settings.refresh.seconds
+            pause = self.issuer.settings.refresh.seconds
             if self._failures:
                 pause = min(pause, AGAIN * 2 ** min(self._failures - 1, 10))
             with suppress(TimeoutError):
@@ -80,7 +91,7 @@ class KeyFetcher:
 
     async def fetch(self) -> None:
         """Fetch the keys once. Without an answer, those that are known stay."""
-        issuer, settings = self._issuer, self._issuer.settings
+        issuer, settings = self.issuer, self.issuer.settings
         self._fetching, self._last = True, self._clock.now()
         try:
             keys = read_keys(await self._document(), settings.algorithms)
@@ -99,18 +110,21 @@ class KeyFetcher:
         await self._tried.wait()
 
     def _note(self, keys: KeySet) -> None:
-        if self._failures or self._issuer.problem:
-            log.info("issuer_keys", issuer=self._issuer.settings.name, keys=len(keys))
+        if self._failures or self.issuer.problem:
+            log.info("issuer_keys", issuer=self.issuer.settings.name, keys=len(keys))
         self._failures = 0
-        self._issuer.took(keys, self._clock.now())
+        self.issuer.took(keys, self._clock.now())
 
     async def _document(self) -> bytes:
-        place = self._issuer.settings.keys
-        if not place:
-            place = (await self._web.discover(self._issuer.settings.url)).jwks_uri
-        elif not place.startswith(("https://", "http://")):
+        settings = self.issuer.settings
+        place = settings.keys
+        if not place or settings.client_id:
+            found = await self.web.discover(settings.url)
+            _check_client(settings, found)
+            self.discovered, place = found, place or found.jwks_uri
+        if not place.startswith(("https://", "http://")):
             return await asyncio.to_thread(_read, Path(place))
-        return await self._web.fetch(place)
+        return await self.web.fetch(place)
 
 
 class IssuerWeb:
@@ -143,17 +157,21 @@ class IssuerWeb:
         check_leads(url, found.jwks_uri)
         return found
 
-    async def fetch(self, url: str, allowed: Callable[[IpAddress], bool] | None = None) -> bytes:
-        """Return what is at a URL; raise `HttpFailure`."""
+    async def tls(self, url: str) -> ssl.SSLContext | None:
+        """Return the context of connections to a URL of the issuer; None if it has no TLS."""
         if self._tls is None and url.startswith("https:"):
             self._tls = await asyncio.to_thread(_tls, self._ca)
+        return self._tls
+
+    async def fetch(self, url: str, allowed: Callable[[IpAddress], bool] | None = None) -> bytes:
+        """Return what is at a URL; raise `HttpFailure`."""
         answer = await get(
             url,
             [("Accept", "application/json"), ("User-Agent", "lasthop")],
             timeout=TIMEOUT,
             limit=MAX_BYTES,
             allowed=allowed or self.allows,
-            tls=self._tls,
+            tls=await self.tls(url),
         )
         if answer.status != 200:
             raise HttpFailure(f"{_host(url)} answers with the status {answer.status}", sent=True)
@@ -162,6 +180,18 @@ class IssuerWeb:
     def allows(self, address: IpAddress) -> bool:
         """Whether the issuer's documents may lead to an address: nowhere inside from outside."""
         return is_public(address) or not self._public
+
+
+def _check_client(settings: IssuerSettings, found: Discovered) -> None:
+    """Raise `InvalidRequest` if people shall sign in at an issuer, and its document does not say
+    how."""
+    if not settings.client_id:
+        return
+    if not found.authorization_endpoint or not found.token_endpoint:
+        raise InvalidRequest("its discovery document does not say where people sign in")
+    for url in (found.authorization_endpoint, found.token_endpoint, found.end_session_endpoint):
+        if url:
+            check_leads(settings.url, url)
 
 
 def check_leads(issuer: str, url: str) -> None:

