@@ -31,6 +31,10 @@ class HttpServer:
         self._idle: list[Streams] = []
         self._closed = False
 
+    async def connect(self) -> None:
+        """Make a connection for the first request; raise OSError."""
+        self._idle.append(await self._connect())
+
     async def post(self, target: str, kind: str, body: bytes) -> HttpAnswer:
         """POST a body of this content type and return the answer; raise OSError or HttpFailure when
         there is none."""

@@ -19,11 +19,17 @@ import msgspec
 DEFAULT_PORT = 7300
 DEFAULT_BEEP_PORT = 7301
 
-_STREAM = "lasthop.transport.dial:dial_stream", "lasthop.delivery.tcp:TcpListener"
-_WEBSOCKET = "lasthop.transport.dial:dial_websocket", "lasthop.delivery.websocket:WebSocketListener"
-_REQUESTS = "lasthop.transport.dial:dial_http", "lasthop.delivery.http:HttpListener"
-_BEEP = "lasthop.transport.dial:dial_beep", "lasthop.delivery.beep:BeepListener"
-_PACKETS = "lasthop.transport.dial:dial_seqpacket", "lasthop.delivery.seqpacket:SeqpacketListener"
+_STREAM = "lasthop.transport.dial:connect_stream", "lasthop.delivery.tcp:TcpListener"
+_WEBSOCKET = (
+    "lasthop.transport.dial:connect_websocket",
+    "lasthop.delivery.websocket:WebSocketListener",
+)
+_REQUESTS = "lasthop.transport.dial:connect_http", "lasthop.delivery.http:HttpListener"
+_BEEP = "lasthop.transport.dial:connect_beep", "lasthop.delivery.beep:BeepListener"
+_PACKETS = (
+    "lasthop.transport.dial:connect_seqpacket",
+    "lasthop.delivery.seqpacket:SeqpacketListener",
+)
 
 
 class Form(Enum):
@@ -46,8 +52,8 @@ class Scheme(msgspec.Struct, frozen=True):
 
     form: Form
     dialled: str
-    """The function `dial(address, hello, ends, tls)`, which returns a link or raises OSError, as
-    `module:name`."""
+    """The function `connect(address, tls, max_frame)`, which returns a `HeldConnection` or raises
+    OSError, as `module:name`."""
     listened: str
     """The class of the gateway's `Listener`, as `module:name`."""
     port: int = 0
@@ -67,7 +73,7 @@ class Scheme(msgspec.Struct, frozen=True):
         return self.form is not Form.ROOT
 
     def dial(self) -> Callable[..., Awaitable[Any]]:
-        """Return the function that opens such a channel from the device's side."""
+        """Return the function that connects to such an address from the device's side."""
         dial: Callable[..., Awaitable[Any]] = _resolved(self.dialled)
         return dial
 

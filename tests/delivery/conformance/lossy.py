@@ -15,6 +15,7 @@ from lasthop.delivery.channel import Switchboard
 from lasthop.delivery.seqpacket import SeqpacketListener
 from lasthop.transport import seqpacket
 from lasthop.transport.address import GatewayAddress
+from lasthop.transport.connected import HeldConnection
 from lasthop.transport.link import ChannelLink, Ends, Machine
 from lasthop.transport.schemes import Form, Scheme
 from lasthop.wire.hop.frames import Hello
@@ -24,7 +25,7 @@ from lasthop.wire.hop.mapping import Mapping
 LOSS = 0.2
 """Of the units that the gateway sends. A device says again what was lost when it comes back."""
 
-SCHEME = Scheme(Form.FILE, f"{__name__}:dial", f"{__name__}:LossyListener", reliable=False)
+SCHEME = Scheme(Form.FILE, f"{__name__}:connect", f"{__name__}:LossyListener", reliable=False)
 
 
 class LossyLink(seqpacket.SeqpacketLink):
@@ -60,15 +61,19 @@ class LossyListener(SeqpacketListener):
     link = LossyLink
 
 
-async def dial(
-    address: GatewayAddress, hello: Hello, ends: Ends, _tls: ssl.SSLContext | None
-) -> ChannelLink:
-    """Such a channel from the device's side."""
+async def connect(
+    address: GatewayAddress, _tls: ssl.SSLContext | None, _max_frame: int
+) -> HeldConnection:
+    """Connect to such a listener from the device's side."""
     connected = await seqpacket.connect(address)
-    machine = Dialing(hello, mapping=Mapping.UNORDERED, now=ends.clock.now())
-    link = LossyLink(ends, machine, connected)
-    link.start()
-    return link
+
+    async def say(hello: Hello, ends: Ends) -> ChannelLink:
+        machine = Dialing(hello, mapping=Mapping.UNORDERED, now=ends.clock.now())
+        link = LossyLink(ends, machine, connected)
+        link.start()
+        return link
+
+    return HeldConnection(say, connected.close)
 
 
 @asynccontextmanager
