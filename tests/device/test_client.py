@@ -22,6 +22,7 @@ from lasthop.device.message import Message
 from lasthop.device.retry import Backoff, ChannelReplaced
 from lasthop.device.runner import HandlerFailed, HandlerTransaction
 from lasthop.device.terms import DeviceTerms
+from lasthop.device.way import WayState
 from lasthop.errors import (
     Conflict,
     Expired,
@@ -391,10 +392,12 @@ async def test_a_device_that_moves_while_it_dials_dials_anew() -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute:
         url = f"tcp://127.0.0.1:{mute.getsockname()[1]}"
         async with Device(url, app=APP, name="phone", backoff=quick_backoff()) as phone:
-            await until(lambda: phone._contact._link is not None)
-            first = phone._contact._link
+            await until(lambda: phone.ways[0].state is WayState.CONNECTING)
+            since = phone.ways[0].since
             phone.moved(link="mno")
-            await until(lambda: phone._contact._link not in (None, first))
+            await until(lambda: phone.ways[0].since > since)
+            (status,) = phone.ways
+            assert (status.way.link, status.state) == ("mno", WayState.CONNECTING)
             assert phone.problem == "the device is on another network"
 
 

@@ -47,11 +47,33 @@ async def test_one_more_channel_is_joined_and_spoken_over(gateway: LiveGateway) 
         assert texts(await take(phone, 1)) == ["to myself"]
 
 
-async def test_a_device_without_contact_cannot_join(gateway: LiveGateway) -> None:
+async def test_a_device_without_contact_joins_when_it_can(gateway: LiveGateway) -> None:
     phone = Device("tcp://127.0.0.1:1", app=APP, name="phone", backoff=quick_backoff())
     async with phone:
-        with pytest.raises(Conflict, match="the device is not connected, so no channel can join"):
-            await phone.join()
+        await phone.join(gateway.tcp_url, link="mno")
+        assert not phone.connected
+        await phone.contact(timeout=5)
+        assert phone.links == ("mno",)
+
+
+async def test_a_device_without_contact_switches_when_it_can(gateway: LiveGateway) -> None:
+    phone = Device("tcp://127.0.0.1:1", app=APP, name="phone", backoff=quick_backoff())
+    async with phone:
+        await phone.switch(gateway.tcp_url, link="mno")
+        await phone.contact(timeout=5)
+        assert phone.links == ("mno",)
+
+
+async def test_a_joined_link_that_drops_is_joined_again(gateway: LiveGateway) -> None:
+    async with device(gateway) as phone:
+        await phone.contact(timeout=5)
+        await phone.join(gateway.websocket_url, link="mno")
+        for link in list(gateway.websocket._links):
+            link.cut()
+        await until(lambda: phone.channels == 1)
+        await until(lambda: phone.channels == 2)
+        assert set(phone.links) == {"wifi", "mno"}
+        assert session_of(gateway).contacts == 1
 
 
 async def test_a_channel_that_nobody_answers_is_not_joined(gateway: LiveGateway) -> None:

@@ -16,7 +16,7 @@ import inspect
 import os
 import random as randomness
 import ssl
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import TracebackType
@@ -32,6 +32,7 @@ from lasthop.device.api.preference_api import PreferenceApi
 from lasthop.device.api.service_api import ServiceApi
 from lasthop.device.api.stream_api import StreamApi
 from lasthop.device.api.topic_api import TopicApi
+from lasthop.device.api.way_api import WayApi
 from lasthop.device.clock import DeviceClock
 from lasthop.device.contact import Contact
 from lasthop.device.heartbeats import MEMORY, Heartbeats
@@ -47,8 +48,9 @@ from lasthop.device.runner import HandlerFailed, SessionRunner, Transactional, T
 from lasthop.device.session import DeviceSession
 from lasthop.device.terms import DeviceTerms
 from lasthop.device.turns import Turns
-from lasthop.errors import Conflict, StoreError
-from lasthop.transport.address import GatewayAddress, parse
+from lasthop.device.way import MOST_WAYS, GatewayWay
+from lasthop.errors import Conflict, InvalidRequest, StoreError
+from lasthop.transport.address import parse
 from lasthop.transport.encryption import insist
 
 if TYPE_CHECKING:
@@ -63,7 +65,7 @@ measured can be set, or stop while the machine sleeps."""
 Callback: TypeAlias = Callable[[Message], Awaitable[None] | None]
 
 
-class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceApi):
+class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceApi, WayApi):
     """A device of an app: connects to the gateway, receives messages and sends them.
 
     A received message stays in the device's inbox until the application is done with it; a message
@@ -90,10 +92,12 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
         learn_heartbeat: bool = True,
         checksums: bool = True,
         pause: Pause = pause,
+        ways: Iterable[GatewayWay] = (),
     ) -> None:
         """Prepare a device without connecting; `open` or `async with` starts it.
 
         - `url`: the gateway, as in `tcps://gateway:7300`.
+        - `ways`: other ways to the gateway, used if they are preferred or the first fails.
         - `app`, `name`, `token`: the app, the device's name in it, and its credential.
         - `inbox`: a path of an SQLite file, or an `Inbox`; without one everything is lost with this
           object.
@@ -112,10 +116,12 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
         self._terms = msgspec.structs.replace(base, app=app, name=name, token=token)
         self._enc = enc
         self._tls = tls
-        self._address = self._parse(url)
+        self._first_ways = [GatewayWay(url, link, network), *ways]
+        for way in self._first_ways:
+            self._parse(way.url)
+        if len(self._first_ways) > MOST_WAYS:
+            raise InvalidRequest(f"a device has at most {MOST_WAYS} ways")
         self._place = inbox
-        self._link = link
-        self._network = network
         self._clock = clock or DeviceClock()
         self._backoff = backoff or Backoff(random=random)
         self._learns = learn_heartbeat
@@ -176,14 +182,13 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
         )
         self._contact = Contact(
             self._turns,
-            self._address,
+            self._first_ways,
             clock=self._clock,
             tls=self._tls,
             backoff=self._backoff,
-            link=self._link,
-            network=self._network,
             heartbeats=heartbeats,
             checksums=self._checksums,
+            report=self._report,
         )
         self._handles.on_link_spent = self._contact.spent
         if self._runner.session.preferences.preferences != NO_PREFERENCES:
@@ -263,52 +268,6 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
             waiting.cancel()
             ending.cancel()
 
-    def moved(self, *, link: str | None, network: str | None = None) -> None:
-        """Report that the device is on another network now, and reconnect over that network at
-        once. `link` and `network` are as for `Device`."""
-        self._contact.link_label = link
-        self._contact.network = network
-        self._contact.reconnect()
-
-    async def join(
-        self, url: str | None = None, *, link: str | None = None, network: str | None = None
-    ) -> None:
-        """Open one more channel beside the open ones, and send over it from now on. Messages from
-        the gateway may come over any channel and are still handed over in order. Without `url` the
-        channel goes to the present address of the gateway. Raises Conflict if the device is not
-        connected, or the gateway does not grant the channel."""
-        self.opened()
-        await self._contact.join(self._parse(url) if url is not None else None, link, network)
-
-    async def switch(
-        self, url: str | None = None, *, link: str | None = None, network: str | None = None
-    ) -> None:
-        """Replace all channels by a new one. The old channels end when the new one is open, so that
-        no message waits and no acknowledged message is sent again. Arguments and errors are those
-        of `join`."""
-        await self.join(url, link=link, network=network)
-        self._contact.link_label, self._contact.network = link, network
-        if url is not None:
-            self._contact.address = self._parse(url)
-        self._contact.leave(but=1)
-
-    @property
-    def links(self) -> tuple[str, ...]:
-        """The links of the open channels; the device sends over the last."""
-        return self._contact.labels
-
-    @property
-    def channels(self) -> int:
-        """The number of open channels to the gateway."""
-        return self._contact.links
-
-    @property
-    def closed_links(self) -> dict[str, Micros]:
-        """The links that have used up a limit of the device's preferences, each with the time (UTC,
-        microseconds) until which it stays closed."""
-        now = self._clock.now()
-        return {link: until for link, until in self._contact.closed.items() if until > now}
-
     # Messages for the application: only one of these three ways at a time.
 
     async def messages(self, *, automatic: bool = True) -> AsyncGenerator[Message, None]:
@@ -375,11 +334,10 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
 
     # Within.
 
-    def _parse(self, url: str) -> GatewayAddress:
+    def _parse(self, url: str) -> None:
         address = parse(url)
         if self._enc:
             insist(address, self._tls)
-        return address
 
     def _carry_out(self, outcome: TurnOutcome) -> None:
         for session_event in outcome.session_events:

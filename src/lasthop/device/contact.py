@@ -1,32 +1,48 @@
-"""Keeps a device connected: dial, listen, notice the end of the channel, wait, dial again."""
+"""Keeps a device connected over the ways that it has: listens to their channels, reports to `ways`
+what becomes of them, and does what `ways` decides."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 
 import msgspec
 
 from lasthop.clock import MILLISECOND, SECOND, Clock, Micros
 from lasthop.decision.preferences import Preferences
-from lasthop.device import runner
+from lasthop.device.gateway_line import GatewayLine
 from lasthop.device.heartbeats import Heartbeats
-from lasthop.device.joining import Joining
-from lasthop.device.lines import GatewayWay, Lines
+from lasthop.device.lines import Lines
 from lasthop.device.pricing import round_trip
 from lasthop.device.probing import ProbeChannel
-from lasthop.device.retry import Backoff, LinkClosed, verdict
+from lasthop.device.retry import Backoff, LinkClosed
 from lasthop.device.session_events import LinkSpent
 from lasthop.device.turns import Turns
+from lasthop.device.way import (
+    AskWay,
+    ConnectWay,
+    GatewayWay,
+    SayHello,
+    WayDown,
+    WayEvent,
+    WayIdentity,
+    WayState,
+    WayStatus,
+    WaySuspect,
+    WayUp,
+)
+from lasthop.device.way_attempts import WayAttempts
+from lasthop.device.way_watch import WayWatch
+from lasthop.device.ways import Ways
 from lasthop.errors import Conflict, HopError
-from lasthop.transport.address import GatewayAddress
-from lasthop.transport.dial import dial
-from lasthop.transport.link import ChannelLink, Ends
-from lasthop.wire.hop.connection import Open
-from lasthop.wire.hop.frames import Close, CloseCode, Frame, Hello
+from lasthop.transport.address import parse
+from lasthop.transport.alarms import Alarms
+from lasthop.transport.link import ChannelLink, Ends, EndsFor
+from lasthop.wire.hop.frames import Close, CloseCode, Frame, Hello, Ping
 from lasthop.wire.hop.handshake import Opened
 
 log = logging.getLogger("lasthop.device")
@@ -34,60 +50,62 @@ log = logging.getLogger("lasthop.device")
 GOODBYE = 2.0
 """Seconds that closing a device waits for its last frames to leave."""
 
-LASTING: Micros = 2 * SECOND
-"""How long a contact must last before the pause between attempts is reset to the shortest: a
-gateway that accepts connections and closes them at once must not be dialled without pauses."""
-
 ANOTHER_NETWORK = "the device is on another network"
 
 
 class Contact:
-    """The connection of one device to its gateway, which is opened again whenever it ends."""
+    """The channels of one device to its gateway, which are opened again whenever they end."""
 
     def __init__(
         self,
         turns: Turns,
-        address: GatewayAddress,
+        ways: Sequence[GatewayWay],
         *,
         clock: Clock,
         tls: ssl.SSLContext | None,
         backoff: Backoff,
-        link: str | None,
-        network: str | None,
         heartbeats: Heartbeats,
         checksums: bool,
+        report: Callable[[WayEvent], None],
     ) -> None:
+        """Prepare without connecting; `report` is called with what an application may want to know
+        about its ways."""
         self._heartbeats = heartbeats
-        self.link_label = link
-        self.network = network
         self.problem = "not connected yet"
         """The reason, in words for people, why the device is not connected; if it is connected, why
         it last was not."""
         self._turns = turns
-        self.address = address
+        self._clock = clock
         self._tls = tls
-        self._backoff = backoff
-        self._ends = Ends(self, clock, checksums=checksums)
-        self._hello: Hello | None = None
-        self._link: ChannelLink | None = None
-        """The link that is being dialled, or the first of the open ones."""
-        self._ways: dict[ChannelLink, GatewayWay] = {}
-        self._next: GatewayWay | None = None
-        """The way to dial next, in place of the usual one."""
-        self._renewing = False
-        self._lines = Lines(turns, clock=clock, ways=self._ways)
-        self._last: ChannelLink | None = None
-        """The link that ended last, of those over which the gateway had welcomed the device."""
+        self._report = report
+        self.usual = ways[0]
+        """The way that the device was opened with; `moved` changes its link and network."""
+        self.ways = Ways(ways, backoff=backoff.fresh, now=clock.now())
+        self._alarms = Alarms(clock)
+        self._ends: EndsFor = partial(Ends, clock=clock, alarms=self._alarms, checksums=checksums)
+        self._attempts = WayAttempts(
+            turns,
+            self,
+            self._ends,
+            tls=tls,
+            connected=self._connected,
+            failed=self._failed,
+            broken=self._break,
+            with_heartbeat=self._with_heartbeat,
+        )
+        self._line_of: dict[ChannelLink, GatewayLine] = {}
+        self._watch = WayWatch(self.ways, clock, lines=self._line_of.values, due=self._act)
+        self._lines = Lines(turns, clock=clock, way_of=self._way_of)
+        self._results: dict[WayIdentity, list[asyncio.Future[str | None]]] = {}
+        """Calls that wait for the next result of a way."""
         self.damaged = 0
         """The number of links that ended because the data that came over them could not be
         understood."""
-        self._dialling: asyncio.Future[ChannelLink] | None = None
-        self._dialled = self._usual_way
-        self._welcomed_at: Micros = 0
-        self._gone = asyncio.Event()
-        self._redial = False
+        self._renewing = False
         self._welcome = asyncio.Event()
-        self._hurry = asyncio.Event()
+        self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._leaving: set[ChannelLink] = set()
+        self._gone = asyncio.Event()
 
     @property
     def there(self) -> bool:
@@ -104,125 +122,107 @@ class Contact:
         return round_trip(self._lines.open[-1]) if self._lines.open else None
 
     async def run(self) -> None:
-        """Keep the device connected, until an error makes dialling again useless; raise that
+        """Keep the device connected, until an error makes dialling again not_ours; raise that
         error."""
-        while True:
-            way, self._next = self._next or self._usual_way, None
-            hello = await self._turns.hello(way.label, way.network)
-            # The heartbeat is the one that this network allows.
-            self._hello = self._paced(hello)
-            self._renewing = False
-            last = await self._one_channel(self._hello, way)
-            close = _said(last)
-            error = verdict(close, welcomed=last is not None and type(last.machine) is Open)
-            if error is not None:
-                raise error
-            if self._redial:
-                self._redial = False
-                continue
-            delay = self._backoff.delay(close)
-            log.info("no contact: %s; next attempt in %.1f s", self.problem, delay)
-            await self._pause(delay)
+        self.ways.tick(self._clock.now())
+        self._act()
+        await self._over
 
-    @property
-    def _usual_way(self) -> GatewayWay:
-        return GatewayWay(self.address, self.link_label, self.network)
+    # What the application wants.
 
-    async def _one_channel(self, hello: Hello, way: GatewayWay) -> ChannelLink | None:
-        """Dial, and wait until all channels have ended; return the link that ended last, None if
-        dialling failed."""
-        self._gone.clear()
-        self._last = None
-        self._dialled = way
-        self._dialling = asyncio.ensure_future(dial(way.address, hello, self._ends, tls=self._tls))
-        try:
-            link = await self._dialling
-        except asyncio.CancelledError:
-            if not self._redial:
-                raise
-            self.problem = ANOTHER_NETWORK
-            return None
-        except TimeoutError:
-            self.problem = "the gateway did not answer in time"
-            return None
-        except OSError as error:
-            self.problem = str(error) or type(error).__name__
-            return None
-        await self._gone.wait()
-        return self._ended_last(link)
+    async def join(self, way: GatewayWay) -> None:
+        """Keep one more channel open, and send over it from now on. Without contact the way is
+        opened when there is contact. Raises LinkClosed if the link has used up a limit, or Conflict
+        if the channel cannot be opened now."""
+        self._check_limit(way)
+        found = self.ways.find(way)
+        self.ways.join(way, self._clock.now())
+        await self._opened(way, found, instead=False)
 
-    def _ended_last(self, dialled: ChannelLink) -> ChannelLink:
-        """Return the last link of a contact, which need not be the one that was dialled first."""
-        return self._last or dialled
+    async def switch(self, way: GatewayWay) -> None:
+        """Use a way in place of all others; without contact, as soon as it works. Errors are those
+        of `join`."""
+        self._check_limit(way)
+        found = self.ways.find(way)
+        self.ways.switch(way, self._clock.now())
+        await self._opened(way, found, instead=True)
 
-    async def join(
-        self, address: GatewayAddress | None, link: str | None, network: str | None
-    ) -> None:
-        """Open one more channel, and send over it from now on. Raises LinkClosed if the link has
-        used up a limit, or Conflict if the channel cannot be joined."""
-        wait = self._lines.closed.get(link or "", 0) - self._ends.clock.now()
-        if wait > 0:
-            raise LinkClosed(f"the link {link} has reached its limit", retry_after=wait / SECOND)
-        hello = await self._turns.ask(
-            lambda session, _now: session.joining(link=link, network=network)
-        )
-        if hello is None:
-            raise Conflict("the device is not connected, so no channel can join")
-        way = GatewayWay(address or self.address, link, network)
-        joining = Joining(self._paced(hello), self._turns, self, self._ends)
-        problem = await joining.dial(way, self._ways, self._tls)
+    async def _opened(self, way: GatewayWay, found: WayStatus | None, *, instead: bool) -> None:
+        there = self.there
+        result: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        if found is not None and found.state is WayState.OPEN:
+            self._act()
+            problem = await self._another(way, instead=instead)
+        else:
+            self._results.setdefault(way.identity, []).append(result)
+            self._act()
+            if not there:
+                return
+            problem = await result
         if problem is not None:
             raise Conflict(f"the channel was not joined: {problem}")
 
-    @property
-    def place(self) -> str:
-        """The name of the present network, under which the device remembers facts about it."""
-        return self.network or self.link_label or ""
+    def _check_limit(self, way: GatewayWay) -> None:
+        wait = self._lines.closed.get(way.link or "", 0) - self._clock.now()
+        if wait > 0:
+            raise LinkClosed(
+                f"the link {way.link} has reached its limit", retry_after=wait / SECOND
+            )
 
-    def _paced(self, hello: Hello) -> Hello:
-        place = hello.network or hello.link or ""
-        return msgspec.structs.replace(hello, heartbeat=self._heartbeats.asks(place))
-
-    async def probe(self, heartbeat: int) -> tuple[ProbeChannel, Micros | None]:
-        """Open a channel for a trial, which may break it. Return the channel and the silence that
-        the gateway allows on it; the silence is None if the gateway could not be reached."""
-        terms = self._turns.terms
-        hello = Hello(
-            app=terms.app,
-            device=terms.name,
-            token=terms.token,
-            link=self.link_label,
-            network=self.network,
-            heartbeat=heartbeat,
-            probe=True,
-        )
-        probe = ProbeChannel(hello, self._ends)
-        # An address without lasting connections cannot show how long a silent connection lives.
-        lasting = self.address.lasting
-        return probe, await probe.open(self.address, self._tls) if lasting else None
+    async def _another(self, way: GatewayWay, *, instead: bool) -> str | None:
+        """Open one more channel over a way that has one, with `instead` in its place; return the
+        reason if that failed."""
+        line = await self._attempts.another(way)
+        if isinstance(line, str):
+            return line
+        if instead:
+            for older in self._attempts.leave_older(line, "a newer channel took over"):
+                self._remove(older)
+        return None
 
     async def renew(self) -> None:
         """Move to a new channel on the same network; if that fails, keep the old one."""
-        try:
-            await self.join(None, self.link_label, self.network)
-        except Conflict as problem:
-            log.info("%s", problem)
-        else:
-            self.leave(but=1)
+        way = self.main
+        problem = await self._another(way, instead=True)
+        if problem is not None:
+            log.info("%s was not renewed: %s", way, problem)
+
+    def change(self, act: Callable[[Ways, Micros], None]) -> None:
+        """Change the ways, and do at once what follows from that."""
+        act(self.ways, self._clock.now())
+        self._act()
+
+    def moved(self, link: str | None, network: str | None) -> None:
+        """Dial at once over new connections, because the device is on another network. The ways
+        without a link of their own go over this one now."""
+        now = self._clock.now()
+        before = self.usual.link, self.usual.network
+        for status in self.ways.status():
+            if (status.way.link, status.way.network) == before:
+                self.ways.move_way(status.way, link=link, network=network, now=now)
+        self.usual = msgspec.structs.replace(self.usual, link=link, network=network)
+        self.problem = ANOTHER_NETWORK
+        self.ways.network_changed(now)
+        self._act()
 
     def prefer(self, preferences: Preferences) -> None:
         """Send over the best link according to these preferences; without preferences, over the
         newest link."""
         self._lines.prefer(preferences)
 
-    def spent(self, session_event: LinkSpent) -> None:
-        """Close a link that has reached a limit on what this device may send; the last open link is
-        not closed, so that the device can receive."""
-        self._lines.closed[session_event.link] = session_event.until
-        link = self._lines.numbered(session_event.channel)
-        # The limit is on sending: over the last link the device still receives.
-        if link is not None and len(self._lines.open) > 1:
-            link.close(CloseCode.BYE, "it has reached a limit of the device")
+    # Facts about the channels.
+
+    @property
+    def main(self) -> GatewayWay:
+        """The way over which the device sends; without contact, the one that is tried first."""
+        if self._lines.open:
+            return self._way_of(self._lines.open[-1])
+        return self.ways.first() or self.usual
+
+    @property
+    def place(self) -> str:
+        """The name of the present network, under which the device remembers facts about it."""
+        return self.main.place
 
     @property
     def closed(self) -> dict[str, Micros]:
@@ -230,58 +230,70 @@ class Contact:
         used."""
         return self._lines.closed
 
-    def begin_anew(self) -> None:
-        """Dial again over a link that has worked before; the gateway's new WELCOME tells which
-        messages it lacks."""
-        # Once is enough: the session stays stuck until the new channel is open.
-        if self._lines.open and not self._renewing:
-            self._renewing = True
-            self._next = self._ways[self._lines.open[-1]]
-            self.reconnect()
-
-    def leave(self, *, but: int) -> None:
-        """Close all links except the newest `but`."""
-        links = self._lines.open
-        for link in links[: len(links) - but]:
-            link.close(CloseCode.BYE, ANOTHER_NETWORK)
-
     @property
     def labels(self) -> tuple[str, ...]:
         """The names of the open links."""
-        return tuple(self._ways[link].label or "" for link in self._lines.open)
+        return tuple(self._way_of(link).link or "" for link in self._lines.open)
 
     @property
     def links(self) -> int:
         """The number of links that are open."""
         return len(self._lines.open)
 
-    async def _pause(self, seconds: float) -> None:
-        self._hurry.clear()
-        try:
-            async with asyncio.timeout(seconds):
-                await self._hurry.wait()
-        except TimeoutError:
-            pass
+    def _way_of(self, link: ChannelLink) -> GatewayWay:
+        return self._line_of[link].way
 
-    def reconnect(self) -> None:
-        """Dial at once over a new connection, because the network has changed."""
-        self._hurry.set()
-        if self._link is not None or self._lines.open:
-            self._redial = True
-            for link in {*self._lines.open, self._link} - {None}:
-                assert link is not None
-                link.close(CloseCode.BYE, ANOTHER_NETWORK)
-        elif self._dialling is not None and not self._dialling.done():
-            self._redial = True
-            self._dialling.cancel()
+    def _with_heartbeat(self, hello: Hello) -> Hello:
+        place = hello.network or hello.link or ""
+        return msgspec.structs.replace(hello, heartbeat=self._heartbeats.asks(place))
+
+    async def probe(self, heartbeat: int) -> tuple[ProbeChannel, Micros | None]:
+        """Open a channel for a trial, which may break it. Return the channel and the silence that
+        the gateway allows on it; the silence is None if the gateway could not be reached."""
+        terms, way = self._turns.terms, self.main
+        hello = Hello(
+            app=terms.app,
+            device=terms.name,
+            token=way.token or terms.token,
+            link=way.link,
+            network=way.network,
+            heartbeat=heartbeat,
+            probe=True,
+        )
+        probe, address = ProbeChannel(hello, self._ends), parse(way.url)
+        # An address without lasting connections cannot show how long a silent connection lives.
+        return probe, await probe.open(address, self._tls) if address.lasting else None
+
+    # What the session wants.
+
+    def spent(self, session_event: LinkSpent) -> None:
+        """Leave a link that has reached a limit on what this device may send, as soon as there is
+        another; over the last one the device still receives."""
+        self._lines.closed[session_event.link] = session_event.until
+        self.ways.spent(session_event.link, session_event.until, self._clock.now())
+        self._act()
+
+    def begin_anew(self) -> None:
+        """Dial again over a link that has worked before; the gateway's new WELCOME tells which
+        messages it lacks."""
+        # Once is enough: the session stays stuck until the new channel is open.
+        if self._lines.open and not self._renewing:
+            self._renewing = True
+            self.ways.again(self.main, self._clock.now())
+            self._act()
 
     def send(
         self, frames: Sequence[Frame], routed: Mapping[int, Sequence[Frame]] = MappingProxyType({})
     ) -> None:
         """Send the session's frames over the main link, and the `routed` frames over the channels
         chosen for them."""
+        if frames and self._lines.open:
+            self._watch.spoke(self._line_of[self._lines.open[-1]], frames)
         self._lines.send(frames)
         for channel, chosen in routed.items():
+            link = self._lines.numbered(channel)
+            if link is not None:
+                self._watch.spoke(self._line_of[link], chosen)
             self._lines.send_over(channel, chosen)
 
     def fail(self, error: HopError) -> None:
@@ -291,53 +303,44 @@ class Contact:
 
     async def close(self) -> None:
         """Close all links, and wait a moment for the gateway to close them too."""
-        links = {*self._lines.open, self._link} - {None}
-        for link in links:
-            assert link is not None
-            link.close(CloseCode.BYE, "the device closed")
-        if links:
+        self._attempts.stop()
+        self._watch.stop()
+        for line in self._attempts.all_lines():
+            line.leave("the device closed")
+            if line.link is not None and not line.link.over:
+                self._leaving.add(line.link)
+        if self._leaving:
+            self._gone.clear()
             try:
                 async with asyncio.timeout(GOODBYE):
                     await self._gone.wait()
             except TimeoutError:
-                for link in links:
-                    assert link is not None
+                for link in list(self._leaving):
                     link.cut()
-        self._ends.alarms.close()
+        self._alarms.close()
 
-    # What links report.
+    # What channels report.
 
-    def connected(self, link: ChannelLink) -> None:
-        self._link = link
-        self._ways[link] = self._dialled
-
-    def received(self, link: ChannelLink, frames: Sequence[Frame]) -> None:
-        if link is self._link:
-            self._turns.post(lambda session, now: session.received(frames, now))
-
-    def welcomed(self, link: ChannelLink, opened: Opened) -> None:
-        assert self._hello is not None
-
-        def then(useful: object) -> None:
-            if isinstance(useful, HopError):
-                link.fail(useful)
-            elif not useful:
-                self._redial = True
-                link.close(CloseCode.BYE, "these numbers are not ours")
-            elif not link.over:
-                if opened.welcome.found:
-                    self._heartbeats.told(self.place, opened.welcome.found * SECOND)
-                self.granted(link)
-                self._welcomed_at = self._ends.clock.now()
-                self._welcome.set()
-
-        act = runner.welcomed(self._hello, opened.welcome, opened.frames, ordered=link.ordered)
-        self._turns.post(act, then)
-
-    def granted(self, link: ChannelLink) -> None:
-        """Use a link over which the gateway has welcomed the device."""
-        self._heartbeats.welcomed(link, self.place)
+    def granted(self, line: GatewayLine, opened: Opened) -> None:
+        """Use a channel that the gateway has granted."""
+        link, now = line.link, self._clock.now()
+        assert link is not None
+        if opened.welcome.found and not line.hello.join:
+            self._heartbeats.told(line.way.place, opened.welcome.found * SECOND)
+        self._line_of[link] = line
+        self._heartbeats.welcomed(link, line.way.place)
         self._lines.add(link)
+        self._renewing = False
+        self._welcome.set()
+        self.ways.welcomed(line.way, now)
+        self._act()
+        for suspect in self._lines.suspects():
+            self._lines.passed_over(suspect)
+
+    def not_ours(self, line: GatewayLine) -> None:
+        """Dial again, because the numbers of this conversation are not the device's."""
+        self.ways.again(line.way, self._clock.now())
+        self._act()
 
     def paused(self, link: ChannelLink, paused: bool) -> None:
         self._lines.paused(link, paused)
@@ -345,39 +348,110 @@ class Contact:
     def drained(self, link: ChannelLink) -> None:
         self._lines.drained(link)
 
-    def lost(self, link: ChannelLink, reason: str) -> None:
+    def lost(self, line: GatewayLine, link: ChannelLink, reason: str) -> None:
+        self._leaving.discard(link)
+        if not self._leaving:
+            self._gone.set()  # For `close`, which waits until all are gone.
+        if line.left:
+            return
         if link.machine.error is not None:
             self.damaged += 1
             reason = f"what the gateway said could not be understood: {reason}"
             log.warning("a link was given up: %s", reason)
-        way = self._ways.pop(link, None)
-        last = link.closed
-        if way is not None and last is not None and last.code == CloseCode.LINK_CLOSED:
-            until = self._ends.clock.now() + last.retry_after_ms * MILLISECOND
-            self._lines.closed[way.label or ""] = until
-        welcome = link in self._lines.open
+        now, close = self._clock.now(), line.said
+        if close is not None and close.code == CloseCode.LINK_CLOSED:
+            self._lines.closed[line.way.link or ""] = now + close.retry_after_ms * MILLISECOND
+        if line.welcomed_here:
+            self._remove(line)
+        if not self._lines.open:
+            self.problem = reason
+        if not self._attempts.over(line):
+            return  # Another channel goes the same way.
+        if line.welcomed_here:
+            ours = close is not None and close.code == CloseCode.REPLACED and self._excuse()
+            self.ways.lost(line.way, reason, now, close, ours=ours)
+        else:
+            self.ways.failed(line.way, reason, now, close)
+        self._act()
+
+    def _excuse(self) -> bool:
+        """Whether a HELLO of this device may have replaced the channel, which the gateway read only
+        after the device had given it up."""
+        excused = self._attempts.unanswered > 0
+        self._attempts.unanswered -= excused
+        return excused
+
+    def _remove(self, line: GatewayLine) -> None:
+        """Send over a channel no longer, and again over the others what was lost with it."""
+        link = line.link
+        if link is None or link not in self._lines.open:
+            return
+        self._heartbeats.lost(link, line.way.place)
         channel = self._lines.remove(link)
-        if welcome:
-            self._heartbeats.lost(link, self.place)
-            self._last = link
-        if link is self._link:
-            self._link = None
-        elif not welcome:
-            return  # The link was only an attempt to join: nothing was sent over it.
+        del self._line_of[link]
         # A buffer that ended with its link must not hold up the others.
         self._turns.room = self._turns.drained = True
         if self._lines.open:
             self._turns.post(lambda session, _now: session.rerouted(channel))
             return
-        self.problem = reason
-        if welcome and self._ends.clock.now() - self._welcomed_at >= LASTING:
-            self._backoff.succeeded()
         self._welcome.clear()
         self._turns.post(lambda session, _now: session.lost())
-        self._gone.set()
 
+    # What ways decide.
 
-def _said(link: ChannelLink | None) -> Close | None:
-    """Return the gateway's CLOSE on a link. If the gateway could not be understood, the last CLOSE
-    is this device's own, so None is returned."""
-    return link.closed if link is not None and link.machine.error is None else None
+    def _connected(self, way: GatewayWay) -> None:
+        self.ways.connected(way, self._clock.now())
+        self._act()
+
+    def _failed(self, way: GatewayWay, problem: str, close: Close | None) -> None:
+        self.problem = problem if not self._lines.open else self.problem
+        self.ways.failed(way, problem, self._clock.now(), close)
+        self._act()
+
+    def _act(self) -> None:
+        """Do what `ways` has decided, and tell what has happened."""
+        while actions := self.ways.take():
+            for action in actions:
+                if isinstance(action, ConnectWay):
+                    self._attempts.connect(action.way)
+                elif isinstance(action, SayHello):
+                    self._attempts.say(action.way, join=action.join)
+                elif isinstance(action, AskWay):
+                    self._ask(action.way)
+                else:
+                    self._leave(action.way, action.reason)
+        for event in self.ways.events():
+            self._tell(event)
+        if self.ways.final is not None:
+            self._break(self.ways.final)
+        self._watch.arm()
+
+    def _break(self, error: BaseException) -> None:
+        if not self._over.done():
+            self._over.set_exception(error)
+
+    def _ask(self, way: GatewayWay) -> None:
+        for line in self._attempts.lines(way):
+            if line.link is not None and line.welcomed_here:
+                line.link.send([Ping()])
+                self._lines.suspect(line.link)
+
+    def _leave(self, way: GatewayWay, reason: str) -> None:
+        lines = list(self._attempts.lines(way))
+        self._attempts.leave(way, reason)
+        for line in lines:
+            self._remove(line)
+
+    def _tell(self, event: WayEvent) -> None:
+        if isinstance(event, WayUp | WayDown):
+            problem = event.problem if isinstance(event, WayDown) else None
+            for result in self._results.pop(event.way.identity, []):
+                if not result.done():
+                    result.set_result(problem)
+        if isinstance(event, WayUp):
+            for line in self._attempts.lines(event.way):
+                if line.link is not None:
+                    self._lines.trusted(line.link)
+        if isinstance(event, WayDown | WaySuspect):
+            log.info("%s: %s", event.way, getattr(event, "problem", "the gateway does not answer"))
+        self._report(event)

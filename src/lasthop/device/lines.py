@@ -3,41 +3,34 @@ that have reached a limit."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
 
 from lasthop.clock import Clock, Micros
 from lasthop.decision.preferences import Preferences
 from lasthop.device.pricing import dearest_first, round_trip
 from lasthop.device.turns import Turns
-from lasthop.transport.address import GatewayAddress
+from lasthop.device.way import GatewayWay
 from lasthop.transport.link import ChannelLink
 from lasthop.wire.hop.frames import Frame, Piece
-
-
-class GatewayWay(NamedTuple):
-    """An address of the gateway, with the link and network by which it is reached."""
-
-    address: GatewayAddress
-    label: str | None
-    network: str | None
 
 
 class Lines:
     """The open links, by the channel numbers under which the session knows them."""
 
     def __init__(
-        self, turns: Turns, *, clock: Clock, ways: Mapping[ChannelLink, GatewayWay]
+        self, turns: Turns, *, clock: Clock, way_of: Callable[[ChannelLink], GatewayWay]
     ) -> None:
         self._turns = turns
         self._clock = clock
-        self._ways = ways
+        self._way_of = way_of
         self.open: list[ChannelLink] = []
         """The open links; the main one, over which the device sends, is the last."""
         self.closed: dict[str, Micros] = {}
         """The links that have reached a limit, by name, and the time until which they are not
         used."""
         self._numbers: dict[ChannelLink, int] = {}
+        self._suspects: set[ChannelLink] = set()
+        """The links over which the gateway does not answer at present."""
         self._count = 0
         self._preferences: Preferences | None = None
         self._fed: ChannelLink | None = None
@@ -47,18 +40,52 @@ class Lines:
         """Add a link over which the gateway has welcomed the device."""
         self.open.append(link)
         self._count += 1
-        number = self._numbers[link] = self._count
-        label, measured = self._ways[link].label or "", round_trip(link)
+        self._numbers[link] = self._count
         self._turns.room = self._turns.drained = True
-        self._turns.post(lambda session, _now: session.link_up(number, label, round_trip=measured))
+        self._up(link)
         self._choose()
+
+    def _up(self, link: ChannelLink) -> None:
+        number, label, measured = (
+            self._numbers[link],
+            self._way_of(link).link or "",
+            round_trip(link),
+        )
+        self._turns.post(lambda session, _now: session.link_up(number, label, round_trip=measured))
 
     def remove(self, link: ChannelLink) -> int:
         """Remove a link that has ended; return its number, 0 if the gateway had not welcomed the
         device on it."""
         if link in self.open:
             self.open.remove(link)
+        self._suspects.discard(link)
         return self._numbers.pop(link, 0)
+
+    def suspects(self) -> list[ChannelLink]:
+        """Return the open links over which the gateway does not answer."""
+        return [link for link in self.open if link in self._suspects]
+
+    def suspect(self, link: ChannelLink) -> None:
+        """Send over the other links from now on, because the gateway does not answer over this
+        one."""
+        if link in self.open and link not in self._suspects:
+            self._suspects.add(link)
+            self._choose()
+            if len(self.open) > len(self._suspects):
+                self.passed_over(link)
+
+    def passed_over(self, link: ChannelLink) -> None:
+        """Send again over the other links what may have been lost on a suspect one."""
+        number = self._numbers[link]
+        self._turns.room = self._turns.drained = True
+        self._turns.post(lambda session, _now: session.rerouted(number))
+
+    def trusted(self, link: ChannelLink) -> None:
+        """Send over a link again over which the gateway answers after all."""
+        if link in self._suspects:
+            self._suspects.remove(link)
+            self._up(link)
+            self._choose()
 
     def numbered(self, channel: int) -> ChannelLink | None:
         """Return the open link of this number; None if it has ended."""
@@ -70,10 +97,14 @@ class Lines:
         self._choose()
 
     def _choose(self) -> None:
+        before = self.open[-1] if self.open else None
         if self._preferences is not None and len(self.open) > 1:
-            labels = {link: self._ways[link].label or "" for link in self.open}
+            labels = {link: self._way_of(link).link or "" for link in self.open}
             self.open = dearest_first(self.open, labels, self._preferences)
             self._turns.room = True
+        if self._suspects:
+            self.open.sort(key=lambda link: link not in self._suspects)
+            self._turns.room = self._turns.room or self.open[-1] is not before
 
     def send(self, frames: Sequence[Frame]) -> None:
         """Send frames over the main link, and tell the other links that they were sent."""

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from lasthop.clock import SECOND, Micros
 from lasthop.transport.address import GatewayAddress
 from lasthop.transport.dial import dial
-from lasthop.transport.link import ChannelLink, Ends
+from lasthop.transport.link import ChannelLink, EndsFor
 from lasthop.wire.hop.frames import CloseCode, Frame, Hello, Ping
 from lasthop.wire.hop.handshake import Opened
 from lasthop.wire.hop.heartbeat import ANSWERED, PATIENCE, Beat
@@ -50,9 +50,9 @@ class Silence:
 class ProbeChannel:
     """The owner of a trial's channel."""
 
-    def __init__(self, hello: Hello, ends: Ends) -> None:
+    def __init__(self, hello: Hello, ends: EndsFor) -> None:
         self._hello = hello
-        self._ends = Ends(self, ends.clock, ends.alarms, checksums=ends.checksums)
+        self._ends = ends(self)
         self._silence = Silence()
         self._granted: asyncio.Future[Micros] = asyncio.get_running_loop().create_future()
         self._gone = asyncio.Event()

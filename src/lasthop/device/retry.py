@@ -65,13 +65,20 @@ class Backoff:
         self._random = random
         self._attempts = 0
 
+    def fresh(self) -> Backoff:
+        """Return pauses of the same length that start with the shortest."""
+        return Backoff(first=self._first, longest=self._longest, random=self._random)
+
     def succeeded(self) -> None:
         """Start again with the shortest delay, after a contact that lasted."""
         self._attempts = 0
 
-    def delay(self, close: Close | None = None) -> float:
-        """Return the seconds to wait now; not less than the gateway asked for."""
+    def delay(self, close: Close | None = None, *, longest: float | None = None) -> float:
+        """Return the seconds to wait now; not less than the gateway asked for. With `longest`, the
+        pause of this time is not longer."""
         span = min(self._longest, self._first * (1 << min(self._attempts, 30)))
+        if longest is not None:
+            span = min(span, longest)
         self._attempts += 1
         asked = close.retry_after_ms / 1000 if close is not None else 0.0
         return asked + span * (0.5 + self._random() / 2)

@@ -8,7 +8,7 @@ a channel, so that an idle device costs one object and its protocol state.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
 from lasthop.clock import SECOND, Clock, Micros
@@ -71,6 +71,10 @@ class Ends:
         self.owner = owner
         self.clock = clock
         self.alarms = alarms or Alarms(clock)
+
+
+EndsFor: TypeAlias = Callable[[Owner], Ends]
+"""Makes the ends of a link with an owner of its own; clock and alarms are shared."""
 
 
 class ChannelLink:

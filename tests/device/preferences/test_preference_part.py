@@ -43,7 +43,7 @@ async def test_both_sides_use_the_cheaper_link(gateway: LiveGateway) -> None:
         assert texts(await take(phone, 1)) == ["a"]
         session = session_of(gateway)
         assert preferences_of(session) is not None
-        assert phone._contact._ways[phone._contact._lines.open[-1]].label == "wifi"
+        assert phone.links[-1] == "wifi"
         (message,) = await take_sent(gateway)
         assert message == "wifi"
 

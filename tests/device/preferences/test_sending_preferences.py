@@ -215,7 +215,7 @@ async def test_what_was_lost_with_the_only_link_it_may_use_is_taken_back(
     async with device(gateway) as phone:
         await meet(phone, gateway, preferences)
         lines = phone._contact._lines
-        (wifi,) = (link for link in lines.open if phone._contact._ways[link].label == "wifi")
+        (wifi,) = (link for link in lines.open if phone._contact._way_of(link).link == "wifi")
         hand_over = lines._hand_over
 
         def swallow(link: Channel, frames: Sequence[Frame]) -> None:

@@ -14,7 +14,7 @@ from lasthop.decision.policies import POLICIES
 from lasthop.device.compose import SubscriptionOptions
 from lasthop.runtime import logs
 from lasthop.runtime.cli import reference_device
-from lasthop.runtime.cli.device_sending import LineOutlet, parse_joins, read_preferences
+from lasthop.runtime.cli.device_sending import LineOutlet, parse_joins, parse_ways, read_preferences
 from lasthop.runtime.cli.options import (
     DEFAULT_APP,
     App,
@@ -40,6 +40,8 @@ commands = new_commands()
         "lasthop device run --name phone --token TOKEN --output phone.jsonl",
         "lasthop device run --url wss://push.example.org/hop --name phone --token TOKEN",
         "lasthop device run --url https://push.example.org/hop --enc --name phone --token TOKEN",
+        "lasthop device run --name phone --url tcps://push.example.org"
+        " --way wss://push.example.org/hop --way mno=tcps://mobile.example.org",
         "lasthop device run --name phone --topic news --max 8 --threshold 3 --read-every 60",
         "lasthop device run --name printer --queue jobs --group crew --claim",
         "lasthop device run --name phone --link wifi --join mno=ws://HOST:8080/hop"
@@ -147,6 +149,13 @@ def run(
             metavar="LABEL=URL", help="Use a further link beside the first; may be repeated."
         ),
     ] = None,
+    way: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[LABEL=]URL",
+            help="Use this way when those before it do not work; may be repeated.",
+        ),
+    ] = None,
     preferences: Annotated[
         Path | None,
         typer.Option(
@@ -215,6 +224,7 @@ def run(
         streams=streams,
         preferences=None if preferences is None else read_preferences(preferences),
         joins=parse_joins(join or []),
+        ways=parse_ways(way or []),
         outlet=None if send is None else LineOutlet(send, send_queue, send_expires),
     )
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

@@ -20,6 +20,7 @@ from lasthop.device.compose import Options
 from lasthop.device.handle import MessageHandle, MessageRefused, Status
 from lasthop.device.preferences.explanation import Explanation
 from lasthop.device.retry import LinkClosed
+from lasthop.device.way import GatewayWay
 from lasthop.errors import Conflict, LasthopError
 from lasthop.runtime.failure import Failure
 
@@ -27,8 +28,7 @@ AHEAD = 16
 """The number of lines that may be read ahead before the first of them is durable."""
 
 PATIENCE = 2.0
-"""Seconds between two attempts to open a further link, and between two checks whether the link is
-still open."""
+"""The least seconds between two attempts to use a link that has reached a limit."""
 
 LOOK_EVERY = 0.5
 """Seconds between two checks of the waiting messages; the reasons why they wait are printed for
@@ -75,20 +75,29 @@ def parse_joins(joins: list[str]) -> list[tuple[str, str]]:
     return found
 
 
+def parse_ways(ways: list[str]) -> list[GatewayWay]:
+    """Parse the `URL` and `LABEL=URL` texts of `--way`."""
+    found = []
+    for way in ways:
+        label, equals, url = way.partition("=")
+        if equals and ":" not in label:
+            found.append(GatewayWay(url, label or None))
+        else:
+            found.append(GatewayWay(way))
+    return found
+
+
 async def keep_joined(device: Device, label: str, url: str) -> None:
-    """Keep one further link open while the device is in contact, unless the link has reached a
-    limit."""
+    """Keep one further link open beside the first; while it has reached a limit, wait."""
     while True:
-        await device.contact()
-        wait = PATIENCE
-        if label not in device.links:
-            try:
-                await device.join(url, link=label)
-            except LinkClosed as closed:
-                wait = max(PATIENCE, closed.retry_after or 0)
-            except Conflict:
-                pass  # The gateway does not answer there, or contact was lost meanwhile.
-        await asyncio.sleep(wait)
+        try:
+            await device.join(url, link=label)
+        except LinkClosed as closed:
+            await asyncio.sleep(max(PATIENCE, closed.retry_after or 0))
+            continue
+        except Conflict:
+            pass  # The device tries it again by itself.
+        return
 
 
 async def send_lines(device: Device, outlet: LineOutlet, write: Write) -> None:

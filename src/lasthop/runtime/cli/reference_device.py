@@ -28,6 +28,7 @@ from lasthop.device.retry import Backoff
 from lasthop.device.runner import HandlerTransaction, Transactional
 from lasthop.device.streams import IncomingStream
 from lasthop.device.terms import DeviceTerms
+from lasthop.device.way import GatewayWay, NoWay, WayDown, WayEvent, WaySuspect, WayUp
 from lasthop.errors import Conflict
 from lasthop.runtime.cli.device_sending import LineOutlet, keep_joined, send_lines
 from lasthop.runtime.cli.output_file import OutputFile
@@ -95,6 +96,8 @@ class DevicePlan(msgspec.Struct, kw_only=True):
     """The preferences: which links to use, and what may be spent."""
     joins: Sequence[tuple[str, str]] = ()
     """The labels and addresses of further links."""
+    ways: Sequence[GatewayWay] = ()
+    """Other ways to the gateway, in order."""
     outlet: LineOutlet | None = None
     """The target of the lines of standard input; None to send nothing."""
 
@@ -148,12 +151,14 @@ async def run(plan: DevicePlan) -> None:
                 token=plan.token,
                 inbox=inbox,
                 link=plan.link,
+                ways=plan.ways,
                 enc=plan.enc,
                 tls=_trusting(plan.ca) if plan.ca is not None else None,
                 backoff=Backoff(longest=LONGEST_RETRY, random=random.random),
                 terms=DeviceTerms(app=plan.app, name=plan.name, storage=plan.storage),
             )
         )
+        device.on_way(_log_way)
         device.on_retracted(_print_retracted)
         device.on_withdrawn(_print_withdrawn)
         if output is not None:
@@ -264,6 +269,18 @@ def _into(output: OutputFile) -> Transactional:
         output.append(line_of(message), transaction)
 
     return write
+
+
+def _log_way(event: WayEvent) -> None:
+    match event:
+        case WayUp(way):
+            log.info("a way works", way=str(way))
+        case WaySuspect(way):
+            log.warning("the gateway does not answer over a way", way=str(way))
+        case WayDown(way, problem):
+            log.info("a way is down", way=str(way), problem=problem)
+        case NoWay(until, problem):
+            log.warning("no way works", until=until, problem=problem)
 
 
 def _print_retracted(message: str, had: bool) -> None:

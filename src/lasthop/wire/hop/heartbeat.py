@@ -85,6 +85,16 @@ class Pinging:
         self._sent = now
 
     @property
+    def heard(self) -> Micros:
+        """When something last arrived on the channel."""
+        return self._received
+
+    @property
+    def pinged(self) -> Micros | None:
+        """When the ping left that waits for its answer; None if none does."""
+        return self._pinged
+
+    @property
     def unanswered(self) -> bool:
         """Whether a ping waits for its answer."""
         return self._pinged is not None
