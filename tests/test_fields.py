@@ -388,9 +388,9 @@ def test_whatever_differs_in_one_field_travels_with_headers(field: str) -> None:
 
 def test_headers_of_devices_and_for_devices_are_accounted_for() -> None:
     """A header that is named after a field is copied by itself; others have to be known."""
-    of_messages = set(Message.__struct_fields__) & set(Headers.__struct_fields__)
-    assert of_messages == {*envelope.COPIED, *envelope.OTHERWISE} - {"headers"}
-    assert of_messages - {"source"} == {*inbound.FROM_DEVICES, *inbound.OTHERWISE} - {"headers"}
+    next_message = set(Message.__struct_fields__) & set(Headers.__struct_fields__)
+    assert next_message == {*envelope.COPIED, *envelope.OTHERWISE} - {"headers"}
+    assert next_message - {"source"} == {*inbound.FROM_DEVICES, *inbound.OTHERWISE} - {"headers"}
 
 
 class Point(msgspec.Struct):

@@ -97,6 +97,24 @@ def test_a_released_message_is_never_too_late(phone: Member) -> None:
     assert phone.shown() == [held]
 
 
+@pytest.mark.parametrize("crash", [False, True])
+def test_a_release_before_its_message_does_not_hide_the_message(
+    phone: Member, tmp_path: Path, crash: bool
+) -> None:
+    phone.decide(GroupVerdict.RELEASE, KEY + 1)
+    assert [f.ranges for f in phone.said if isinstance(f, Dropped)] == [((0, 1),)]
+    held = phone.get(1, Binding.ATOMIC)
+    assert phone.shown() == []
+    if crash:
+        again(phone, tmp_path)
+        phone.connect(resumed=True)
+    phone.get(1)
+    assert phone.shown() == [held], "the gateway sent it once more, to be shown"
+    assert phone.ack == Ack(3, 3)
+    phone.get(1)
+    assert phone.shown() == []
+
+
 def test_an_aborted_message_is_gone(phone: Member, tmp_path: Path) -> None:
     held = phone.get(1, Binding.ATOMIC)
     phone.decide(GroupVerdict.ABORT, held)

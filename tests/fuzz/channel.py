@@ -9,12 +9,22 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from lasthop.clock import SECOND
-from lasthop.wire.hop.frames import Ack, Frame, Hello, MessageFrame, Ping, Welcome
+from lasthop.wire.hop.frames import (
+    Ack,
+    Feature,
+    Frame,
+    Hello,
+    LaneFrame,
+    Last,
+    MessageFrame,
+    Ping,
+    Welcome,
+)
 from lasthop.wire.hop.handshake import WAIT_FOR_HELLO, Dialing, Waiting
 from lasthop.wire.hop.mapping import Mapping
 
 NOW: Final = 1_800_000_000 * SECOND
-WELCOME: Final = Welcome(incarnation=b"12345678", epoch=1)
+WELCOME: Final = Welcome(incarnation=b"12345678", epoch=1, features=Feature.LANES)
 
 
 class ChannelOutcome(NamedTuple):
@@ -63,7 +73,8 @@ def _heard(first: bytes, rest: bytes, piece: int) -> ChannelOutcome:
 
 def channel_seeds() -> Iterator[bytes]:
     for checksums in (False, True):
-        hello = Hello(app="app", device="phone", token="secret")
+        features = Feature.LANES if checksums else Feature.NONE
+        hello = Hello(app="app", device="phone", token="secret", features=features)
         dialing = Dialing(hello, mapping=Mapping.STREAM, now=NOW, checksums=checksums)
         waiting = Waiting(mapping=Mapping.STREAM, now=NOW)
         said = b"".join(dialing.data_to_send())
@@ -74,7 +85,16 @@ def channel_seeds() -> Iterator[bytes]:
         opened = dialing.receive(answer, NOW)
         assert opened is not None
         device = opened.connection
-        for frame in (Ping(), MessageFrame(0, None, "device:tablet", None, b"hello"), Ack(0, 0)):
+        message = MessageFrame(0, None, "device:tablet", None, b"hello")
+        frames: list[Frame] = [Ping(), message, Ack(0, 0)]
+        if features:
+            frames += [
+                MessageFrame(0, 1, None, None, b"in a lane", lane=3),
+                LaneFrame(2, Ack(1, 1)),
+                LaneFrame(3, Ack(3, 2, ((5, 6),), ((4, 5),))),
+                LaneFrame(3, Last(1)),
+            ]
+        for frame in frames:
             device.send((frame,), NOW)
             said += b"".join(device.data_to_send())
             yield bytes((first, len(said) % 50)) + said

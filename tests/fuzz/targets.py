@@ -150,10 +150,14 @@ def _ota_http_seeds() -> Iterator[bytes]:
 
 
 def hop(data: bytes) -> None:
-    """The first byte says how the rest is cut; however it is, the frames are the same."""
+    """The first byte says how the rest is cut, and whether there are lanes; however it is cut, the
+    frames are the same."""
     cut, data = data[:1], data[1:]
     piece = 1 + (cut[0] if cut else 0)
     whole, cutting = HopDecoder(HopMapping.STREAM), HopDecoder(HopMapping.STREAM)
+    if cut >= b"\x80":
+        whole.allow_lanes()
+        cutting.allow_lanes()
     pieces = [data[at : at + piece] for at in range(0, len(data), piece)]
     (frames, refused), (found, error) = _fed(cutting, pieces), _fed(whole, [data])
     assert type(refused) is type(error)

@@ -24,7 +24,7 @@ from lasthop.runtime.settings.gateway import Settings
 from lasthop.runtime.settings.section_lists import LISTED
 from lasthop.store import commit, groups, pushes, ranked, streams, surrogates
 from lasthop.store.sqlite.store import SqliteStore
-from lasthop.wire.hop import fields, kinds as wire_kinds, layout
+from lasthop.wire.hop import fields, kinds as wire_kinds, lane_fields, layout
 from lasthop.wire.hop.decisions import GroupVerdict
 from lasthop.wire.hop.feeds import Why
 from lasthop.wire.hop.frames import CloseCode, EndStatus, Feature, Operation
@@ -38,7 +38,8 @@ def wire() -> Iterator[str]:
     for name, table in sorted(vars(fields).items()):
         if isinstance(table, fields.FieldTable):
             for field in table.fields:
-                kinds = [k for k, kind in vars(wire_kinds).items() if kind is field.kind]
+                known = {**vars(wire_kinds), **vars(lane_fields)}
+                kinds = [k for k, kind in known.items() if kind is field.kind]
                 yield f"{name} {field.tag} {field.name} {kinds[0]} {field.default!r}"
     for name, number in vars(layout).items():
         if name.isupper() and isinstance(number, int):

@@ -77,7 +77,7 @@ export class Inbound {
 
   /** Return the acknowledgement for the gateway. */
   acknowledgement() {
-    return ack(this.received, this.delivered, this._ahead.ranges(MAX_RANGES));
+    return ack(this.received, this.delivered, this._ahead.lowestAndLast(MAX_RANGES));
   }
 
   /** @param {number} stop */

@@ -33,6 +33,16 @@ export class RangeSet {
   }
 
   /**
+   * Return at most `most` ranges, lowest first: those that are left out lie before the last one, so that the largest
+   * number is always named.
+   * @param {number} most @returns {Ranges}
+   */
+  lowestAndLast(most) {
+    const ranges = this.ranges();
+    return ranges.length <= most ? ranges : [...ranges.slice(0, most - 1), ranges[ranges.length - 1]];
+  }
+
+  /**
    * Add the numbers from `start` to below `stop`; return those that are new.
    * @param {number} start @param {number} stop @returns {Ranges}
    */

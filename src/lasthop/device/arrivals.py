@@ -85,6 +85,7 @@ class Arrivals:
         self._claims_late = moments([part for part in parts if part.takes_late], "claims")
         self._claims = moments([part for part in parts if not part.takes_late], "claims")
         self._came_again = moments(parts, "came_again")
+        self._shows_at_last = moments(parts, "shows_at_last")
         self._cut_off = moments(parts, "cut_off")
         self._started_over = moments(parts, "started_over")
         self._ended = moments(parts, "ended")
@@ -536,8 +537,9 @@ class Arrivals:
                     came_again(message)
                 self.close(message)
                 return
-            # A part keeps the message outside the inbox already; the repeat adds nothing.
-            if key in self.kept_keys:
+            # A part keeps the message outside the inbox already; the repeat adds nothing, unless it
+            # is to be shown.
+            if key in self.kept_keys and not any(shown(message) for shown in self._shows_at_last):
                 self.close(message)
                 return
             known = self._known.get(key)

@@ -35,6 +35,11 @@ class GroupPart(DevicePart):
         self._withhold(message)
         return True
 
+    def shows_at_last(self, message: Message) -> bool:
+        # The release was here before the message that it shows, so the gateway sent the message
+        # once more, unbound.
+        return not is_withheld(message.headers) and self._withheld.take(message.key) is not None
+
     def cut_off(self, message: Message, *, related: bool) -> bool:
         if not is_withheld(message.headers):
             return False

@@ -46,6 +46,11 @@ class DevicePart:
         """Note that a message came again although the application is done with it; its new number
         will be acknowledged."""
 
+    def shows_at_last(self, message: Message) -> bool:
+        """Whether a message that the part keeps unseen has come again to be shown: the part keeps
+        it no longer."""
+        return False
+
     def cut_off(self, message: Message, *, related: bool) -> bool:
         """Whether the part deals with a message that was waiting for an earlier one when a new
         epoch began."""

@@ -76,8 +76,8 @@ class Frames:
         start = self._start(frame)
         match how:
             case "flip":
-                # A message becomes a segment, anything else a frame that nobody knows.
-                bit = layout.SEGMENT if frame[start] >= layout.MESSAGE else 0x20
+                # A message gets into a lane, anything else a frame that nobody knows.
+                bit = layout.IN_LANE if frame[start] >= layout.MESSAGE else 0x20
                 return frame[:start] + bytes((frame[start] ^ bit,)) + frame[start + 1 :]
             case "length":
                 return b"\xff\xff\xff\x7f" + frame[start:]

@@ -16,6 +16,10 @@ from lasthop.wire.hop.frames import (
     Frame,
     Headers,
     Hello,
+    LaneClaim,
+    LaneClaims,
+    LaneFrame,
+    Last,
     MessageFrame,
     Piece,
     Ping,
@@ -195,3 +199,42 @@ payload: st.SearchStrategy[Frame] = st.one_of(
     endings,
 )
 """Everything that an open channel carries, except its end."""
+
+lanes = st.integers(2, 9) | st.integers(2, 2**40)
+"""Identifiers of lanes beside lane 0."""
+
+
+@st.composite
+def lane_frames(draw: st.DrawFn) -> LaneFrame:
+    """A frame about a lane; only a lane without order has numbers finished beyond a gap."""
+    lane = draw(lanes)
+    ack = draw(acks())
+    if lane & 1:
+        ack = Ack(ack.received, ack.delivered, ack.individual, draw(ranges_above(ack.delivered)))
+    lasts = counts.map(Last)
+    return LaneFrame(lane, draw(st.just(ack) | skips | dropped | credits_ | lasts))
+
+
+@st.composite
+def claims_of_lanes(draw: st.DrawFn, *, delivered: bool) -> LaneClaims:
+    """What a side says that it has of the other side's lanes."""
+    claims = []
+    for number in sorted(draw(st.sets(st.integers(1, 200), max_size=6))):
+        lane = 2 * number + draw(st.integers(0, 1))
+        received = draw(counts)
+        done = draw(st.integers(0, received)) if delivered else 0
+        ahead = draw(ranges_above(received))
+        finished = draw(ranges_above(done if delivered else received)) if lane & 1 else ()
+        claims.append(LaneClaim(lane, received, done, ahead, finished))
+    return LaneClaims(draw(st.integers(201, 300)), tuple(claims))
+
+
+messages_in_lanes = st.builds(
+    MessageFrame,
+    seq=st.integers(0, 4) | counts,
+    key=st.none() | st.integers(0, 6) | numbers,
+    topic=st.none() | topics,
+    headers=st.none() | headers,
+    body=st.binary(max_size=40),
+    lane=st.sampled_from([0, 2, 3, 4]) | lanes,
+)

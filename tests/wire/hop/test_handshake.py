@@ -1,5 +1,6 @@
 """One round trip opens a channel; anything else is refused with a clear word."""
 
+import msgspec
 import pytest
 
 from lasthop.clock import MILLISECOND, SECOND
@@ -15,6 +16,9 @@ from lasthop.wire.hop.frames import (
     Frame,
     Headers,
     Hello,
+    LaneClaim,
+    LaneClaims,
+    LaneFrame,
     MessageFrame,
     Ping,
     Welcome,
@@ -234,3 +238,43 @@ def test_nobody_is_welcomed_before_a_hello() -> None:
 def test_the_hello_that_was_sent_can_be_asked_for() -> None:
     assert dialing().hello.time == NOW // MILLISECOND
     assert dialing().hello.features == ALL_FEATURES
+
+
+@pytest.mark.parametrize("mapping", list(Mapping))
+@pytest.mark.parametrize("offered", [False, True])
+@pytest.mark.parametrize("granted", [False, True])
+def test_lanes_are_used_where_both_sides_have_them(
+    mapping: Mapping, offered: bool, granted: bool
+) -> None:
+    hello = msgspec.structs.replace(HELLO, features=Feature.LANES if offered else 0)
+    welcome = msgspec.structs.replace(WELCOME, features=Feature.LANES if granted else 0)
+    pair = Pair(hello, welcome, mapping=mapping)
+    both = offered and granted
+    assert bool(pair.device.features & Feature.LANES) == both
+    assert bool(pair.gateway.features & Feature.LANES) == both
+    message = MessageFrame(0, 1, None, None, b"a", lane=2)
+    frames: list[Frame] = [message, LaneFrame(3, Credit(0, 0))]
+    pair.gateway.send(frames, pair.now)
+    pair.device.send(frames, pair.now)
+    pair.to_device()
+    pair.to_gateway()
+    assert pair.device_got == pair.gateway_got == (frames if both else [])
+    assert (pair.device.error is None) == (pair.gateway.error is None) == both
+
+
+def test_no_side_offers_lanes_so_far() -> None:
+    assert not dialing().hello.features & Feature.LANES
+    hello = msgspec.structs.replace(HELLO, features=Feature.LANES)
+    gateway = waiting()
+    gateway.receive(encoded(hello), NOW)
+    assert not gateway.welcome(WELCOME, NOW).features & Feature.LANES
+
+
+def test_a_channel_goes_on_from_what_was_said_of_lanes() -> None:
+    claims = LaneClaims(3, (LaneClaim(2, 500, 500),))
+    hello = Hello(app="a", device="d", incarnation=INCARNATION, epoch=1, features=64, lanes=claims)
+    pair = Pair(hello, Welcome(incarnation=INCARNATION, epoch=1, resumed=True, features=64))
+    frames = [MessageFrame(563, 1, None, None, b"a", lane=2)]
+    pair.gateway.send(frames, pair.now)
+    pair.to_device()
+    assert pair.device_got == frames

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from lasthop.errors import OutOfOrder
-from lasthop.wire.hop.frames import Ack, Hello, Ranges, Welcome
+from lasthop.wire.hop.frames import MAX_RANGES, Ack, Hello, Ranges, Welcome
 from lasthop.wire.hop.persistence import (
     HISTORY,
     Continue,
@@ -18,6 +18,7 @@ from lasthop.wire.hop.persistence import (
     accept,
     answer,
 )
+from lasthop.wire.hop.sequence import Inbound
 
 OURS = b"ours ..."
 OTHER = b"other..."
@@ -71,6 +72,19 @@ def test_a_claim_below_what_was_acknowledged_goes_on() -> None:
 def test_otherwise_a_new_epoch_starts(hello: Hello, superseded: int | None) -> None:
     found = answer(SESSION, hello)
     assert found == NewEpoch(Numbering(OURS, 4), (Numbering(OURS, 3, 17),), superseded)
+
+
+def test_an_older_copy_of_the_gateway_uses_no_number_that_the_device_holds() -> None:
+    held: Inbound[int] = Inbound()
+    for seq in range(1, 1200, 2):
+        held.receive(seq, seq)
+    individual = held.acknowledgement().individual
+    assert len(individual) == MAX_RANGES
+    assert all(held.has(seq) for start, stop in individual for seq in range(start, stop))
+    copy = GatewaySession(current=Numbering(OURS, 3, 17), assigned=700)
+    assert isinstance(answer(copy, claim(3, individual=individual)), NewEpoch)
+    knowing = GatewaySession(current=Numbering(OURS, 3, 17), assigned=1200)
+    assert isinstance(answer(knowing, claim(3, individual=individual)), ResumeNumbering)
 
 
 def test_a_lost_welcome_is_answered_the_same_way_again() -> None:

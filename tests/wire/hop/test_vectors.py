@@ -28,8 +28,9 @@ def cases(*, error: bool = False, but: str = "", streamed: bool = False) -> list
     found = []
     for name in FILES:
         content = load(name)
-        mapping = Mapping(content["mapping"])
         for case in content["cases"]:
+            mapping = Mapping(case.get("mapping", content["mapping"]))
+            case["lanes"] = content.get("lanes", False)
             if (
                 ("error" in case) == error
                 and but not in case
@@ -47,6 +48,8 @@ def counts(case: Case) -> dict[str, int]:
 
 def decoder_for(case: Case) -> Decoder:
     decoder = Decoder(case["mapping"])
+    if case["lanes"]:
+        decoder.allow_lanes()
     decoder.begin(**counts(case))
     return decoder
 

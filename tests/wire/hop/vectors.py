@@ -21,6 +21,10 @@ from lasthop.wire.hop.frames import (
     Frame,
     Headers,
     Hello,
+    LaneClaim,
+    LaneClaims,
+    LaneFrame,
+    Last,
     MessageFrame,
     Piece,
     Ping,
@@ -34,11 +38,13 @@ from lasthop.wire.hop.frames import (
 
 FOLDER = Path("vectors/hop")
 
-TYPES: dict[str, type[Frame]] = {
+TYPES: dict[str, type[Frame | Last]] = {
     "message": MessageFrame,
     "ack": Ack,
     "skip": Skip,
     "dropped": Dropped,
+    "last": Last,
+    "lane": LaneFrame,
     "credit": Credit,
     "ping": Ping,
     "pong": Pong,
@@ -61,7 +67,7 @@ def load(name: str) -> dict[str, Any]:
     return content
 
 
-def frame_from_json(value: dict[str, Any]) -> Frame:
+def frame_from_json(value: dict[str, Any]) -> Any:
     """The frame that a vector describes."""
     kind = TYPES[value["type"]]
     known = {field.name for field in msgspec.structs.fields(kind)}
@@ -72,7 +78,7 @@ def frame_from_json(value: dict[str, Any]) -> Frame:
     return kind(**items)
 
 
-def frame_to_json(frame: Frame) -> dict[str, Any]:
+def frame_to_json(frame: Frame | Last) -> dict[str, Any]:
     """How a vector describes a frame."""
     return {"type": NAMES[type(frame)], **_struct_to_json(frame)}
 
@@ -89,10 +95,14 @@ def _struct_to_json(value: Any) -> dict[str, Any]:
 def _to_json(name: str, item: Any) -> Any:
     if name in BIG:
         return str(item)
+    if name == "frame":
+        return frame_to_json(item)
     if isinstance(item, bytes):
         return item.hex()
-    if isinstance(item, Headers | Credit):
+    if isinstance(item, Headers | Credit | LaneClaims):
         return _struct_to_json(item)
+    if name == "lanes":
+        return [_struct_to_json(claim) for claim in item]
     return item
 
 
@@ -112,9 +122,20 @@ def _from_json(name: str, item: Any) -> Any:
             return Handling(item)
         case "reliability":
             return Reliability(item)
-        case "individual" | "ranges" | "dropped" | "extra":
+        case "frame":
+            return frame_from_json(item)
+        case "lanes" if isinstance(item, dict):
+            return LaneClaims(**{key: _from_json(key, value) for key, value in item.items()})
+        case "lanes":
+            claims = ({key: _from_json(key, value) for key, value in each.items()} for each in item)
+            return tuple(LaneClaim(**claim) for claim in claims)
+        case "lane_dropped":
+            return tuple((lane, _from_json("ranges", ranges)) for lane, ranges in item)
+        case "individual" | "finished" | "ranges" | "dropped" | "extra" | "lane_closed":
             return tuple(tuple(pair) for pair in item)
-        case "accept" | "links":
+        case "lane_superseded":
+            return tuple((lane, count, _from_json("ranges", held)) for lane, count, held in item)
+        case "accept" | "links" | "sending":
             return tuple(item)
         case _:
             return item

@@ -24,6 +24,8 @@ from lasthop.wire.hop.frames import (
     Ending,
     Feature,
     Frame,
+    LaneClaim,
+    LaneFrame,
     MessageFrame,
     Piece,
     Ping,
@@ -34,10 +36,11 @@ from lasthop.wire.hop.frames import (
     Wanted,
 )
 from lasthop.wire.hop.heartbeat import UNHEARD, Beat, Heartbeat
+from lasthop.wire.hop.lane_credit import LaneMeters
 from lasthop.wire.hop.mapping import Mapping
 from lasthop.wire.hop.roundtrip import RoundTrip
 
-_FOR_THE_SESSION = (Ack, Piece, Taken, Skip, Dropped, Ending, Wanted)
+_FOR_THE_SESSION = (Ack, Piece, Taken, Skip, Dropped, Ending, Wanted, LaneFrame)
 
 
 class Open:
@@ -51,6 +54,7 @@ class Open:
         "_checks",
         "_credit_from",
         "_decoder",
+        "_lanes",
         "_meter",
         "_stalled_at",
         "_units",
@@ -76,6 +80,8 @@ class Open:
         self._decoder = decoder
         self._units = units
         self._meter = meter
+        self._lanes: LaneMeters | None = None
+        """The windows of lanes other than lane 0; None without the feature."""
         self.heartbeat = heartbeat
         self.roundtrip = roundtrip
         self.features = features
@@ -102,6 +108,11 @@ class Open:
         """Whether so many bytes wait to be written that no more frames should be encoded now: an
         encoded frame can no longer expire."""
         return self._units.pending >= FLUSH_SIZE
+
+    def add_lanes(self, window: Credit, claims: Iterable[LaneClaim]) -> None:
+        """Allow lanes other than lane 0, with what this side has of the peer's lanes."""
+        self._lanes = LaneMeters(window, claims)
+        self._decoder.allow_lanes()
 
     def add_checksums(self, mapping: Mapping) -> None:
         """Check what arrives from here on by its checksums, and add them to what is sent."""
@@ -141,10 +152,10 @@ class Open:
         except HopError as error:
             self.fail(error, now)
             return []
-        if any(type(frame) is Credit for frame in frames):
+        if any(_is_credit(frame) for frame in frames):
             # A request with a lower number may arrive later, but its CREDIT is older.
             if number < self._credit_from:
-                frames = [frame for frame in frames if type(frame) is not Credit]
+                frames = [frame for frame in frames if not _is_credit(frame)]
             self._credit_from = max(self._credit_from, number)
         return self.proceed(frames, now)
 
@@ -156,7 +167,10 @@ class Open:
             for frame in frames:
                 if type(frame) is MessageFrame:
                     if frame.seq is not None:
-                        self._meter.take(frame.seq, len(frame.body))
+                        if frame.lane and self._lanes is not None:
+                            self._lanes.take(frame.lane, frame.seq, len(frame.body))
+                        else:
+                            self._meter.take(frame.seq, len(frame.body))
                     events.append(frame)
                 elif isinstance(frame, _FOR_THE_SESSION):
                     events.append(frame)
@@ -196,10 +210,7 @@ class Open:
             return
         for frame in frames:
             self._units.add(frame)
-            if type(frame) is Ack:
-                self._meter.acknowledge(frame.received)
-            elif type(frame) is Credit:
-                self._meter.grant(frame)
+            self._said(frame)
         self.heartbeat.on_sent(now)
         if self.features & Feature.TIME:
             time = self.roundtrip.time_to_send(now, self._units.pending)
@@ -210,10 +221,18 @@ class Open:
         """Note that acknowledgements and credit were sent to the peer over another channel of the
         session."""
         for frame in frames:
-            if type(frame) is Ack:
-                self._meter.acknowledge(frame.received)
-            elif type(frame) is Credit:
-                self._meter.grant(frame)
+            self._said(frame)
+
+    def _said(self, frame: Frame) -> None:
+        """Count what the peer may send from here on."""
+        if type(frame) is Ack:
+            self._meter.acknowledge(frame.received)
+        elif type(frame) is Credit:
+            self._meter.grant(frame)
+            if self._lanes is not None:
+                self._lanes.grant(frame)
+        elif type(frame) is LaneFrame and self._lanes is not None:
+            self._lanes.said(frame)
 
     def data_to_send(self) -> list[bytes]:
         """Return the units to write now; each is returned once."""
@@ -249,3 +268,7 @@ class Open:
         """Close the channel because of an error of the peer."""
         self.error = error
         self.close(Close(CloseCode(error.hop_code), 0, str(error)), now)
+
+
+def _is_credit(frame: Frame) -> bool:
+    return type(frame) is Credit or (type(frame) is LaneFrame and type(frame.frame) is Credit)

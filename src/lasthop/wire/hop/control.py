@@ -21,6 +21,8 @@ from lasthop.wire.hop.frames import (
     Feature,
     Frame,
     Hello,
+    LaneFrame,
+    Last,
     Piece,
     Ping,
     Pong,
@@ -30,7 +32,7 @@ from lasthop.wire.hop.frames import (
     Wanted,
     Welcome,
 )
-from lasthop.wire.hop.kinds import TEXTS, absolute_ranges, decode_text, read_numbers
+from lasthop.wire.hop.kinds import TEXTS, absolute_ranges, decode_text, read_numbers, split_finished
 from lasthop.wire.varint import MAX_VALUE, read_varint
 
 MAX_OFFSET = MAX_VALUE >> 1
@@ -83,7 +85,7 @@ def _hello(payload: bytes) -> Hello:
     if named != ("epoch" in found):
         raise MalformedFrame("an incarnation and an epoch must come together or not at all")
     if not named and not found.keys().isdisjoint(
-        {"received", "delivered", "individual", "dropped"}
+        {"received", "delivered", "individual", "dropped", "lanes", "lane_dropped"}
     ):
         raise MalformedFrame("a HELLO has counts but names no epoch")
     return Hello(**found, lowest=lowest, highest=highest)
@@ -121,6 +123,32 @@ def _ack(payload: bytes) -> Ack:
         raise MalformedFrame("an ACK must have a received and a delivered count")
     received, delivered = numbers[:2]
     return Ack(received, delivered, absolute_ranges(received, numbers[2:]))
+
+
+def read_lane_frame(lane: int, kind: int, payload: bytes) -> LaneFrame:
+    """Decode a frame inside LANE, but for an ADVANCE, which takes the counts of the channel; raise
+    HopError."""
+    if kind == layout.LAST:
+        (number,) = _exactly(1, "LAST", payload)
+        return LaneFrame(lane, Last(number))
+    if kind == layout.ACK and lane & 1:
+        return LaneFrame(lane, _unordered_ack(payload))
+    reader = _IN_LANES.get(kind)
+    if reader is None:
+        raise MalformedFrame("a frame of this type is never about a lane", type=kind)
+    return LaneFrame(lane, reader(payload))
+
+
+def _unordered_ack(payload: bytes) -> Ack:
+    numbers = read_numbers(payload, 3 + 4 * MAX_RANGES)
+    if len(numbers) < 2:
+        raise MalformedFrame("an ACK must have a received and a delivered count")
+    received, delivered = numbers[:2]
+    individual, rest = split_finished(received, numbers[2:])
+    finished = absolute_ranges(delivered, rest)
+    if max(len(individual), len(finished)) > MAX_RANGES:
+        raise MalformedFrame("there are more numbers than a list may have", most=MAX_RANGES)
+    return Ack(received, delivered, individual, finished)
 
 
 def _skip(payload: bytes) -> Skip:
@@ -208,6 +236,12 @@ def _exactly(count: int, name: str, payload: bytes) -> list[int]:
 _CLOSE_CODES = frozenset(CloseCode)
 _END_STATUSES = frozenset(EndStatus)
 
+_IN_LANES: dict[int, Callable[[bytes], Ack | Skip | Credit | Dropped]] = {
+    layout.ACK: _ack,
+    layout.SKIP: _skip,
+    layout.CREDIT: _credit,
+    layout.DROPPED: _dropped,
+}
 _READERS: dict[int, Callable[[bytes], Frame]] = {
     layout.PING: _ping,
     layout.PONG: _pong,

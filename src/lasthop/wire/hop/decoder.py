@@ -15,12 +15,15 @@ from lasthop.wire.hop.frames import (
     MAX_TOPIC,
     Ack,
     Close,
+    Feature,
     Frame,
     Headers,
+    LaneFrame,
     MessageFrame,
     Welcome,
 )
 from lasthop.wire.hop.kinds import decode_text
+from lasthop.wire.hop.lane_contexts import AckContext, LaneContexts, MessageContext
 from lasthop.wire.hop.mapping import Mapping
 from lasthop.wire.varint import MAX_BYTES, MAX_VALUE, read_varint
 
@@ -44,6 +47,7 @@ class Decoder:
         "_closed",
         "_delivered",
         "_key",
+        "_lanes",
         "_mapping",
         "_need",
         "_next",
@@ -60,7 +64,14 @@ class Decoder:
         self._closed: HopError | Close | None = None
         self._key = 0
         self._topics: list[str] | None = None
+        self._lanes: LaneContexts | None = None
         self.begin()
+
+    def allow_lanes(self) -> None:
+        """Decode what is about lanes other than lane 0, because both sides have the feature; an
+        error otherwise."""
+        if self._lanes is None:
+            self._lanes = LaneContexts()
 
     def begin(self, *, next_seq: int = 0, received: int = 0, delivered: int = 0) -> None:
         """Set the counts that the handshake has settled: our received count, and the counts of the
@@ -198,6 +209,9 @@ class Decoder:
         if kind == layout.ADVANCE:
             frames.append(self._advance(payload))
             return
+        if kind == layout.LANE and self._lanes is not None:
+            frames.append(self._lane_frame(self._lanes, payload))
+            return
         frame = control.read(kind, payload)
         if frame is None:
             return
@@ -211,11 +225,12 @@ class Decoder:
             # Messages may follow in the same bytes, numbered by the counts of this WELCOME.
             first = self._next if frame.resumed else 0
             self.begin(next_seq=first, received=frame.received, delivered=frame.received)
+            if frame.features & Feature.LANES:
+                self.allow_lanes()
 
     def _message(self, flags: int, data: bytes, pos: int, end: int) -> MessageFrame:
-        # docs/hop-protocol.md, "Messages": bit 01 is reserved, and an error in version 1.
-        if flags & layout.SEGMENT:
-            raise MalformedFrame("a message is a segment, which version 1 does not have")
+        if flags & layout.IN_LANE:
+            return self._message_in_lane(flags, data, pos, end)
         seq, pos = self._sequence(flags, data, pos)
         key, pos = self._message_key(flags, data, pos)
         topic, headers = None, None
@@ -230,6 +245,37 @@ class Decoder:
         if pos > end:
             raise MalformedFrame(ENDS_EARLY)
         return MessageFrame(seq, key, topic, headers, data[pos:end])
+
+    def _message_in_lane(self, flags: int, data: bytes, pos: int, end: int) -> MessageFrame:
+        lanes = self._lanes
+        # docs/hop-protocol.md, "Lanes": without the feature bit 01 is an error.
+        if lanes is None:
+            raise MalformedFrame("a message is in a lane, which the handshake did not allow")
+        if flags & layout.UNSEQUENCED:
+            raise MalformedFrame("a message is marked as unsequenced but has a lane")
+        lane, pos = _lane(data, pos)
+        context = lanes.next_message(lane, self._key)
+        before = self._next, self._key
+        self._next, self._key = context
+        frame = self._message(flags & ~layout.IN_LANE, data, pos, end)
+        lanes.note_message(lane, MessageContext(self._next, self._key))
+        self._next, self._key = before
+        return MessageFrame(frame.seq, frame.key, frame.topic, frame.headers, frame.body, lane=lane)
+
+    def _lane_frame(self, lanes: LaneContexts, payload: bytes) -> LaneFrame:
+        lane, pos = _lane(payload, 0)
+        kind = payload[pos] if pos < len(payload) else layout.ADVANCE
+        if kind == layout.ADVANCE:
+            before = self._received, self._delivered
+            self._received, self._delivered = lanes.last_acknowledged(lane)
+            frame = LaneFrame(lane, self._advance(payload[pos + 1 :]))
+            self._received, self._delivered = before
+        else:
+            frame = control.read_lane_frame(lane, kind, payload[pos + 1 :])
+        ack = frame.frame
+        if type(ack) is Ack:
+            lanes.note_ack(lane, AckContext(ack.received, ack.delivered))
+        return frame
 
     def _sequence(self, flags: int, data: bytes, pos: int) -> tuple[int | None, int]:
         numbered = flags & layout.NUMBERED
@@ -298,6 +344,13 @@ class Decoder:
         if self._received > MAX_VALUE:
             raise MalformedFrame("the counts in an acknowledgement exceed 63 bits")
         return Ack(self._received, self._delivered)
+
+
+def _lane(data: bytes, pos: int) -> tuple[int, int]:
+    lane, pos = read_varint(data, pos)
+    if lane < layout.FIRST_LANE:
+        raise MalformedFrame("a lane has an impossible number", lane=lane)
+    return lane, pos
 
 
 def forward(last: int, step: int) -> int:

@@ -23,6 +23,8 @@ from lasthop.wire.hop.frames import (
     Frame,
     Headers,
     Hello,
+    LaneFrame,
+    Last,
     MessageFrame,
     Piece,
     Ping,
@@ -34,11 +36,17 @@ from lasthop.wire.hop.frames import (
     Welcome,
 )
 from lasthop.wire.hop.kinds import TEXTS, write_ranges, write_text
+from lasthop.wire.hop.lane_contexts import AckContext, LaneContexts, MessageContext
 from lasthop.wire.hop.mapping import Mapping
 from lasthop.wire.varint import encode_varint
 
 NOTHING = -1
 """The next number or the last key on a mapping without order: nothing can be relative to it."""
+
+
+ONLY_UNORDERED = "only a lane without order has numbers finished beyond a gap"
+_ONE_MORE = bytes((layout.ADVANCE,))
+"""An ADVANCE by one, which LANE leaves out."""
 
 
 class Encoder:
@@ -51,6 +59,7 @@ class Encoder:
     __slots__ = (
         "_delivered",
         "_key",
+        "_lanes",
         "_next",
         "_ordered",
         "_received",
@@ -71,6 +80,7 @@ class Encoder:
         self._ordered = mapping.ordered
         self._key = 0 if self._ordered else NOTHING
         self._topics: dict[str, int] | None = None
+        self._lanes: LaneContexts | None = None
         self.begin()
 
     def begin(self, *, next_seq: int = 0, received: int = 0, delivered: int = 0) -> None:
@@ -83,9 +93,14 @@ class Encoder:
     def encode(self, frame: Frame, out: bytearray) -> None:
         """Append `frame` to `out`; when this raises, neither `out` nor the context has changed."""
         if type(frame) is MessageFrame:
+            if frame.lane:
+                self._encode_in_lane(frame, out)
+                return
             self.encode_message(out, frame.seq, frame.key, frame.topic, frame.headers, frame.body)
         elif type(frame) is Ack:
             self._encode_ack(frame, out)
+        elif type(frame) is LaneFrame:
+            self._encode_lane_frame(frame, out)
         else:
             self._append(_control(frame), out)
 
@@ -97,15 +112,19 @@ class Encoder:
         topic: str | None = None,
         headers: Headers | None = None,
         body: bytes = b"",
+        lane: int = 0,
     ) -> None:
         """Append a message to `out` without making a frame object first."""
         flags = layout.MESSAGE
         head = b""
+        if lane:
+            flags |= layout.IN_LANE
+            head = encode_varint(lane)
         if seq is None:
             flags |= layout.UNSEQUENCED
         elif seq != self._next:
             flags |= layout.NUMBERED
-            head = encode_varint(seq)
+            head += encode_varint(seq)
         if key is None:
             flags |= layout.KEY_NONE
         elif key != self._key + 1 or not self._ordered:
@@ -143,6 +162,39 @@ class Encoder:
             if topic is not None:
                 self._remember(topic)
 
+    def _encode_in_lane(self, frame: MessageFrame, out: bytearray) -> None:
+        lane = _checked(frame.lane)
+        if frame.seq is None:
+            raise ValueError("a message without a number has no lane")
+        lanes = self._lanes
+        if lanes is None:
+            lanes = self._lanes = LaneContexts()
+        before = self._next, self._key
+        if self._ordered:
+            self._next, self._key = lanes.next_message(lane, self._key)
+        try:
+            self.encode_message(
+                out, frame.seq, frame.key, frame.topic, frame.headers, frame.body, lane
+            )
+            lanes.note_message(lane, MessageContext(self._next, self._key))
+        finally:
+            self._next, self._key = before
+
+    def _encode_lane_frame(self, frame: LaneFrame, out: bytearray) -> None:
+        lane, inner = _checked(frame.lane), frame.frame
+        head = bytes((layout.LANE,)) + encode_varint(lane)
+        if type(inner) is Ack:
+            if inner.finished and not lane & 1:
+                raise ValueError(ONLY_UNORDERED)
+            if self._lanes is None:
+                self._lanes = LaneContexts()
+            said = self._ack(inner, *self._lanes.last_acknowledged(lane))
+            # docs/hop-protocol.md, "Lanes": nothing behind the lane is an ADVANCE by one.
+            self._append(head + (b"" if said == _ONE_MORE else said), out)
+            self._lanes.note_ack(lane, AckContext(inner.received, inner.delivered))
+        else:
+            self._append(head + _control(inner), out)
+
     def _key_step(self, key: int) -> tuple[int, int]:
         if not 0 <= key <= MAX_KEY:
             raise ValueError(f"a key must be unsigned, with at most 63 bits: {key}")
@@ -170,19 +222,28 @@ class Encoder:
             self._topics[topic] = len(self._topics) + 1
 
     def _encode_ack(self, ack: Ack, out: bytearray) -> None:
-        step = ack.received - self._received
-        together = step == ack.delivered - self._delivered
-        # docs/hop-protocol.md, "Acknowledgements and credit": ADVANCE moves both counts by the same
-        # number and says that nothing was received beyond a gap.
-        if self._ordered and together and step > 0 and not ack.individual:
-            payload = b"" if step == 1 else encode_varint(step)
-            self._append(bytes((layout.ADVANCE,)) + payload, out)
-        else:
-            counts = encode_varint(ack.received) + encode_varint(ack.delivered)
-            ranges = write_ranges(ack.received, ack.individual)
-            self._append(bytes((layout.ACK,)) + counts + ranges, out)
+        if ack.finished:
+            raise ValueError(ONLY_UNORDERED)
+        self._append(self._ack(ack, self._received, self._delivered), out)
         self._received = ack.received
         self._delivered = ack.delivered
+
+    def _ack(self, ack: Ack, received: int, delivered: int) -> bytes:
+        """Return an ACK, or the ADVANCE that says the same after these counts were said last."""
+        step = ack.received - received
+        together = step == ack.delivered - delivered
+        apart = ack.individual or ack.finished
+        # docs/hop-protocol.md, "Acknowledgements and credit": ADVANCE moves both counts by the same
+        # number and says that nothing was received beyond a gap.
+        if self._ordered and together and step > 0 and not apart:
+            payload = b"" if step == 1 else encode_varint(step)
+            return bytes((layout.ADVANCE,)) + payload
+        counts = encode_varint(ack.received) + encode_varint(ack.delivered)
+        ranges = write_ranges(ack.received, ack.individual)
+        if ack.finished:
+            # docs/hop-protocol.md, "Lanes": a zero, neither a gap nor a run, ends the pairs.
+            ranges += b"\0" + write_ranges(ack.delivered, ack.finished)
+        return bytes((layout.ACK,)) + counts + ranges
 
     def _append(self, content: bytes, out: bytearray) -> None:
         if len(content) > self.max_frame:
@@ -191,7 +252,13 @@ class Encoder:
         out += content
 
 
-def _control(frame: Frame) -> bytes:
+def _checked(lane: int) -> int:
+    if lane < layout.FIRST_LANE:
+        raise ValueError(f"a lane beside lane 0 has a number above 1: {lane}")
+    return lane
+
+
+def _control(frame: Frame | Last) -> bytes:
     match frame:
         case Ping():
             return bytes((layout.PING,))
@@ -208,6 +275,8 @@ def _control(frame: Frame) -> bytes:
             return bytes((layout.SKIP,)) + encode_varint(first) + more
         case Credit(messages, size):
             return bytes((layout.CREDIT,)) + encode_varint(messages) + encode_varint(size)
+        case Last(number):
+            return bytes((layout.LAST,)) + encode_varint(number)
         case Dropped(ranges):
             return bytes((layout.DROPPED,)) + write_ranges(-1, ranges)
         case Piece(transfer, offset, body, stream):

@@ -26,6 +26,14 @@ from lasthop.wire.hop.kinds import (
     absolute_ranges,
     write_ranges,
 )
+from lasthop.wire.hop.lane_fields import (
+    LANE_COUNTS,
+    LANE_DROPPED,
+    LANE_HELD,
+    LANE_IDS,
+    LANES_IN_HELLO,
+    LANES_IN_WELCOME,
+)
 from lasthop.wire.varint import encode_varint, read_varint
 
 CRITICAL = 0x80
@@ -117,6 +125,9 @@ HELLO = FieldTable(
     Field(23, "assigned", NUMBER),
     Field(24, "storage", NUMBER),
     Field(25, "join", FLAG, False),
+    Field(26, "lanes", LANES_IN_HELLO),
+    Field(27, "lane_dropped", LANE_DROPPED, ()),
+    Field(30, "sending", LANE_IDS, ()),
     # Critical: a gateway that ignored this field would take the probe for the device's new channel.
     Field(0x81, "probe", FLAG, False),
 )
@@ -138,7 +149,11 @@ WELCOME = FieldTable(
     Field(20, "resumed", FLAG, False),
     Field(21, "superseded", NUMBER),
     Field(25, "joined", FLAG, False),
+    Field(26, "lanes", LANES_IN_WELCOME),
+    Field(27, "lane_closed", LANE_COUNTS, ()),
     Field(28, "found", NUMBER),
+    Field(30, "sending", LANE_IDS, ()),
+    Field(31, "lane_superseded", LANE_HELD, ()),
 )
 
 _DEFAULTS = Headers()

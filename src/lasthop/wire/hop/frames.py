@@ -43,6 +43,10 @@ MAX_RANGES: Final = 256
 """The largest number of ranges in one ACK, which bounds the work of its receiver. If there are more
 gaps, the sender does better to send again."""
 
+MAX_LANES: Final = 64
+"""The largest number of lanes that may be open in one direction, beside lane 0: more than a device
+has queues, and little enough for a HELLO to name them all."""
+
 MAX_TOPIC: Final = 512
 """The largest number of bytes in a topic. A channel remembers up to 255 topics for its tokens: with
 this limit at most 128 KiB."""
@@ -106,6 +110,8 @@ class Feature(IntFlag):
     GROUPS = 8
     STREAMS = 16
     CHECKSUMS = 32
+    LANES = 64
+    """Several lanes in a session. Neither side offers it yet."""
 
 
 ALL_FEATURES: Final = (
@@ -125,6 +131,27 @@ class Credit(msgspec.Struct, frozen=True, gc=False):
 DEFAULT_WINDOW: Final = Credit(64, 2**20)
 """The window of a peer that names none: a busy second on a mobile link, and one body of the largest
 size."""
+
+
+class LaneClaim(msgspec.Struct, frozen=True, gc=False):
+    """What a receiver has of one lane; a WELCOME does not say what was delivered."""
+
+    lane: int
+    received: int = 0
+    delivered: int = 0
+    individual: Ranges = ()
+    finished: Ranges = ()
+    """Of an unordered lane: the ranges that were delivered beyond the delivered count."""
+
+
+class LaneClaims(msgspec.Struct, frozen=True, gc=False):
+    """What a receiver knows of the peer's lanes beside lane 0."""
+
+    seen: int
+    """One more than the largest lane number that the receiver knows, closed lanes included; lane
+    numbers start at 1."""
+    lanes: tuple[LaneClaim, ...] = ()
+    """Every lane with a number below `seen` that is not closed, in ascending order."""
 
 
 class Hello(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -161,6 +188,12 @@ class Hello(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     probe: bool = False
     """Whether this channel only tests how long it survives silence; it carries nothing but
     heartbeats."""
+    lanes: LaneClaims | None = None
+    """What the device knows of the gateway's lanes; None if it knows of none."""
+    lane_dropped: tuple[tuple[int, Ranges], ...] = ()
+    """By lane, what `dropped` is for lane 0."""
+    sending: tuple[int, ...] = ()
+    """The lanes that the device has open; the gateway closes all others."""
     lowest: int = VERSION
     highest: int = VERSION
 
@@ -187,6 +220,15 @@ class Welcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Seconds of silence that a connection survived on this network, as other devices found out."""
     joined: bool = False
     """Whether `join` was granted: the other channels stay, and nothing is sent again."""
+    lanes: LaneClaims | None = None
+    """What the gateway knows of the device's lanes; None if it knows of none."""
+    lane_closed: tuple[tuple[int, int], ...] = ()
+    """By lane, what `closed` is for lane 0."""
+    sending: tuple[int, ...] = ()
+    """The lanes that the gateway has open; the device closes all others."""
+    lane_superseded: tuple[tuple[int, int, Ranges], ...] = ()
+    """By lane, what `superseded` is for lane 0; of a lane without order the ranges beyond that
+    count too."""
     version: int = VERSION
 
 
@@ -289,6 +331,7 @@ class MessageFrame(msgspec.Struct, frozen=True, gc=False):
     topic: str | None = None
     headers: Headers | None = None
     body: bytes = b""
+    lane: int = 0
 
 
 class Ack(msgspec.Struct, frozen=True, gc=False):
@@ -298,6 +341,8 @@ class Ack(msgspec.Struct, frozen=True, gc=False):
     received: int
     delivered: int
     individual: Ranges = ()
+    finished: Ranges = ()
+    """Of an unordered lane: the ranges that were delivered beyond the delivered count."""
 
 
 class Skip(msgspec.Struct, frozen=True, gc=False):
@@ -316,6 +361,19 @@ class Dropped(msgspec.Struct, frozen=True, gc=False):
     """
 
     ranges: Ranges
+
+
+class Last(msgspec.Struct, frozen=True, gc=False):
+    """Says that a lane closes: this number is its last, and no message has it."""
+
+    number: int
+
+
+class LaneFrame(msgspec.Struct, frozen=True, gc=False):
+    """A frame about the numbers of a lane other than lane 0."""
+
+    lane: int
+    frame: Ack | Skip | Credit | Dropped | Last
 
 
 class Piece(msgspec.Struct, frozen=True, gc=False):
@@ -388,6 +446,7 @@ Frame: TypeAlias = (
     | Ack
     | Skip
     | Dropped
+    | LaneFrame
     | Credit
     | Ping
     | Pong

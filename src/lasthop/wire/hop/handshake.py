@@ -115,7 +115,9 @@ class Dialing(_Handshake):
         self._hello = msgspec.structs.replace(
             hello,
             time=self._roundtrip.own_time(now),
-            features=ALL_FEATURES | (Feature.CHECKSUMS if checksums else 0),
+            features=ALL_FEATURES
+            | (Feature.CHECKSUMS if checksums else 0)
+            | (hello.features & Feature.LANES),
         )
         self._units.add(self._hello)
         # Messages may follow the WELCOME at once, numbered from here if the WELCOME resumes.
@@ -187,6 +189,9 @@ class Dialing(_Handshake):
             features=welcome.features,
             peer_window=welcome.window or DEFAULT_WINDOW,
         )
+        if welcome.features & hello.features & Feature.LANES:
+            claims = hello.lanes.lanes if hello.lanes is not None and welcome.resumed else ()
+            connection.add_lanes(hello.window or DEFAULT_WINDOW, claims)
         if self._mapping.ordered and welcome.features & self._hello.features & Feature.CHECKSUMS:
             connection.add_checksums(self._mapping)
         frames = connection.proceed(frames, now)
@@ -234,11 +239,13 @@ class Waiting(_Handshake):
         return said if self.closed is None else None
 
     def welcome(self, welcome: Welcome, now: Micros) -> Open:
-        """Answer the HELLO and return the open connection; fills in times and common features."""
+        """Answer the HELLO and return the open connection; fills in times and common features.
+        Lanes are granted by the `welcome`."""
         hello = self._hello
         if hello is None:
             raise ValueError("there is no HELLO to answer")
-        features = (ALL_FEATURES | Feature.CHECKSUMS) & hello.features
+        lanes = welcome.features & Feature.LANES
+        features = (ALL_FEATURES | Feature.CHECKSUMS | lanes) & hello.features
         welcome = msgspec.structs.replace(
             welcome,
             features=int(features),
@@ -264,6 +271,9 @@ class Waiting(_Handshake):
         # The device may have closed the channel meanwhile: then nothing is sent.
         connection.closed = self.closed
         connection.send((welcome,), now)
+        if features & Feature.LANES:
+            claims = welcome.lanes.lanes if welcome.lanes is not None and welcome.resumed else ()
+            connection.add_lanes(welcome.window or DEFAULT_WINDOW, claims)
         if self._mapping.ordered and features & Feature.CHECKSUMS:
             connection.add_checksums(self._mapping)
         self._roundtrip.ask()

@@ -80,6 +80,17 @@ def absolute_ranges(received: int, numbers: list[int]) -> Ranges:
     return tuple(ranges)
 
 
+def split_finished(received: int, numbers: list[int]) -> tuple[Ranges, list[int]]:
+    """Return the ranges of an unordered lane's acknowledgement, and the pairs behind the zero that
+    ends them; raise MalformedFrame."""
+    for index in range(0, len(numbers), 2):
+        if numbers[index] == 0:
+            if index + 1 == len(numbers):
+                raise MalformedFrame("a zero ends the pairs of an acknowledgement for nothing")
+            return absolute_ranges(received, numbers[:index]), numbers[index + 1 :]
+    return absolute_ranges(received, numbers), []
+
+
 def read_numbers(data: bytes, most: int) -> list[int]:
     """Decode the numbers that fill `data`; raise MalformedFrame for more than `most`."""
     numbers: list[int] = []

@@ -32,6 +32,9 @@ DROPPED: Final = 0x47
 PIECE: Final = 0x48
 TAKEN: Final = 0x49
 ENDING: Final = 0x4A
+LANE: Final = 0x4B
+LAST: Final = 0x4C
+"""The last number of a lane: a frame inside LANE only."""
 
 MESSAGE: Final = 0x80
 """The first type byte of messages; the low seven bits are flags."""
@@ -45,7 +48,8 @@ KEY_NONE: Final = 0x30
 TOPIC: Final = 0x08
 HEADERS: Final = 0x04
 UNSEQUENCED: Final = 0x02
-SEGMENT: Final = 0x01
+IN_LANE: Final = 0x01
+"""The number of a lane follows the type byte of a message."""
 
 FORWARD_BITS: Final = 6
 """Bits of the counter in a key that is sent as a step forward: with a gap of 32 seconds the step
@@ -55,6 +59,10 @@ FORWARD_LIMIT: Final = 1 << FORWARD_BITS
 NODE_MASK: Final = ((1 << NODE_BITS) - 1) << COUNTER_BITS
 COUNTER_MASK: Final = (1 << COUNTER_BITS) - 1
 TIME_SHIFT: Final = KEY_TIME_SHIFT
+
+FIRST_LANE: Final = 2
+"""The lowest identifier of a lane beside lane 0: twice the lane's number, which starts at 1, and
+one more if its messages need no order."""
 
 MAX_TOKEN: Final = 255
 """The largest number of topics that a channel gives a token, in each direction; later topics are

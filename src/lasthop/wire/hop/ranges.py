@@ -39,6 +39,13 @@ class RangeSet:
         """Return the ranges, lowest first, at most `most` of them."""
         return tuple(zip(self._starts[:most], self._stops[:most], strict=True))
 
+    def lowest_and_last(self, most: int) -> Ranges:
+        """Return at most `most` ranges, lowest first: those that are left out lie before the last
+        one, so that the largest number is always named."""
+        if len(self._starts) <= most:
+            return self.ranges()
+        return (*self.ranges(most - 1), (self._starts[-1], self._stops[-1]))
+
     def gaps(self, start: int) -> Ranges:
         """Return the ranges missing between `start` and the largest number."""
         edges = [start, *self._stops]

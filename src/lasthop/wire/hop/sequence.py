@@ -298,9 +298,10 @@ class Inbound(Generic[T]):
 
     def _state(self) -> Ack:
         ahead = self._ahead
-        return Ack(
-            self.received, self.delivered, ahead.ranges(MAX_RANGES) if ahead is not None else ()
-        )
+        # The last range tells a gateway that is an older copy of itself that it would use numbers
+        # again which this side holds.
+        ranges = ahead.lowest_and_last(MAX_RANGES) if ahead is not None else ()
+        return Ack(self.received, self.delivered, ranges)
 
     def _check(self, stop: int) -> None:
         if stop > self.received + self._window:
