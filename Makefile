@@ -47,7 +47,7 @@ nightly: .venv/.dev
 	@.venv/bin/lasthop sim faults --schedules $${SCHEDULES:-100000}
 	@.venv/bin/lasthop sim pap --schedules $${PAP_SCHEDULES:-5000}
 	@.venv/bin/lasthop sim air --schedules $${AIR_SCHEDULES:-5000}
-	@LASTHOP_WAYS_MINUTES=$${WAYS_MINUTES:-60} .venv/bin/pytest -s -q tests/device/test_ways.py
+	@LASTHOP_WAYS_MINUTES=$${WAYS_MINUTES:-60} LASTHOP_WAYS_SECONDS=$${WAYS_SECONDS:-120} .venv/bin/pytest --timeout 1200 -s -q tests/device/test_ways.py tests/device/test_ways_live.py
 	@LASTHOP_BUDGET_SCHEDULES=$${BUDGET_SCHEDULES:-300} .venv/bin/pytest --timeout 1800 tests/simulation/test_budgets.py
 	@VOLUME_TRACES=$${VOLUME_TRACES:-12000} .venv/bin/pytest --timeout 600 tests/decision/volume/test_oracle.py
 	@SCHEDULE_NIGHTS=$${SCHEDULE_NIGHTS:-3000} .venv/bin/pytest --timeout 600 tests/decision/test_schedule.py

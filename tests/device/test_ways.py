@@ -16,6 +16,7 @@ from lasthop.device.way import (
     LeaveWay,
     NoWay,
     Origin,
+    RenewWay,
     SayHello,
     WayDown,
     WayState,
@@ -198,12 +199,30 @@ def test_a_gateway_that_stalls_costs_no_channel() -> None:
     assert not any(isinstance(action, LeaveWay) and action.way == WIFI for action in world.log)
 
 
+def test_the_gateway_does_not_go_on_into_the_void() -> None:
+    """Both ways are wanted, and the gateway sends over the newer one, which falls silent."""
+    world = PaperWorld([WIFI])
+    world.run(5 * SECOND)
+    world.ways.join(MOBILE, world.now)
+    world.run(5 * SECOND)
+    world.take_away(MOBILE, "silent")
+    world.ways.spoke(MOBILE, world.now, SECOND)
+    world.run(4 * SECOND)
+    assert world.contact
+    assert world.state(WIFI) is WayState.OPEN
+    assert named(world, RenewWay) == [WIFI]
+    world.give_back(MOBILE)
+    world.run(30 * SECOND)
+    assert world.state(WIFI) is world.state(MOBILE) is WayState.OPEN
+
+
 def test_a_gateway_that_has_forgotten_the_contact_is_greeted_anew() -> None:
     """The gateway was started again, and the end of the old channel got lost."""
     world = PaperWorld([WIFI, MOBILE])
     world.run(5 * SECOND)
     world.take_away(WIFI, "silent")
     world.open.clear()
+    world.sends_over.clear()
     world.ways.spoke(WIFI, world.now, SECOND)
     world.run(6 * SECOND)
     says = [action for action in world.log if isinstance(action, SayHello) and action.way == MOBILE]

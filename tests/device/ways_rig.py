@@ -7,12 +7,14 @@ from collections.abc import Iterable
 from random import Random
 
 from lasthop.clock import MILLISECOND, SECOND, Micros
+from lasthop.core.contacts.contact import MOST_LINES
 from lasthop.device.retry import Backoff
 from lasthop.device.way import (
     AskWay,
     ConnectWay,
     GatewayWay,
     LeaveWay,
+    RenewWay,
     SayHello,
     WayAction,
     WayEvent,
@@ -44,7 +46,9 @@ class PaperWorld:
         self.refuses: dict[str, Close] = {}
         """The CLOSE with which the gateway answers a HELLO."""
         self.open: dict[WayIdentity, GatewayWay] = {}
-        """The channels that the gateway has."""
+        """The channels that device and gateway have."""
+        self.sends_over: list[tuple[WayIdentity, int]] = []
+        """The channels that the gateway believes to have; it sends over the newest."""
         self.pending: list[tuple[Micros, str, GatewayWay, int]] = []
         self.attempt: dict[WayIdentity, int] = {}
         self.log: list[WayAction] = []
@@ -65,9 +69,13 @@ class PaperWorld:
     @property
     def contact(self) -> bool:
         """Whether the device can speak with the gateway over a channel that it trusts."""
-        return any(
-            self.works_now(way) and self.state(way) is WayState.OPEN for way in self.open.values()
-        )
+        if not self.sends_over:
+            return False
+        key, attempt = self.sends_over[-1]
+        way = self.open.get(key)
+        if way is None or self.attempt[key] != attempt or not self.works_now(way):
+            return False
+        return self.state(way) is WayState.OPEN
 
     def act(self) -> None:
         """Do what the ways want."""
@@ -76,7 +84,9 @@ class PaperWorld:
             key = action.way.identity
             if isinstance(action, SayHello) and not action.join:
                 assert not self._lines(), "a HELLO would end channels that may still be of use"
-            if isinstance(action, ConnectWay):
+            if isinstance(action, RenewWay):
+                self.later("renew", action.way)
+            elif isinstance(action, ConnectWay):
                 self.attempt[key] = self.attempt.get(key, 0) + 1
                 self.later("connect", action.way)
             elif isinstance(action, SayHello):
@@ -86,6 +96,8 @@ class PaperWorld:
                 self.later("answer", action.way)
             else:
                 assert isinstance(action, LeaveWay)
+                if self.works_now(action.way):
+                    self.forget(key)
                 self.attempt[key] = self.attempt.get(key, 0) + 1
                 self.open.pop(key, None)
         self.told += self.ways.events()
@@ -110,8 +122,13 @@ class PaperWorld:
         if how == "closed" and way.identity in self.open:
             self.end(way, "the network is gone")
 
+    def forget(self, key: WayIdentity) -> None:
+        """Let the gateway know that a channel has ended."""
+        self.sends_over = [each for each in self.sends_over if each != (key, self.attempt[key])]
+
     def end(self, way: GatewayWay, problem: str, close: Close | None = None) -> None:
         self.open.pop(way.identity, None)
+        self.forget(way.identity)
         self.attempt[way.identity] = self.attempt.get(way.identity, 0) + 1
         self.ways.lost(way, problem, self.now, close)
         self.act()
@@ -161,6 +178,11 @@ class PaperWorld:
         if what == "answer":
             if how == "works":
                 self.ways.heard(way, self.now, self.now)
+        elif what == "renew":
+            if how == "works":
+                self.forget(way.identity)
+                self.sends_over.append((way.identity, attempt))
+                self.ways.welcomed(way, self.now)
         elif what == "timeout":
             self.ways.failed(way, "the handshake took too long", self.now)
         elif how == "closed":
@@ -174,13 +196,17 @@ class PaperWorld:
 
     def hear(self, what: str, way: GatewayWay) -> None:
         close = self.refuses.get(way.url)
-        if what == "join" and not self.open:
+        if what == "join" and not self.sends_over:
             close = Close(CloseCode.BYE, 0, "there is no contact to join")
+        elif what == "join" and len(self.sends_over) >= MOST_LINES:
+            close = Close(CloseCode.OVERLOADED, 0, "a device may have 4 channels at most")
         if close is not None:
             self.ways.failed(way, close.reason, self.now, close)
             return
         if what == "hello":
             for other in list(self.open.values()):
                 self.end(other, "a newer channel took over", Close(CloseCode.REPLACED))
+            self.sends_over.clear()
         self.open[way.identity] = way
+        self.sends_over.append((way.identity, self.attempt[way.identity]))
         self.ways.welcomed(way, self.now)

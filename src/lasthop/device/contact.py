@@ -26,6 +26,7 @@ from lasthop.device.way import (
     AskWay,
     ConnectWay,
     GatewayWay,
+    RenewWay,
     SayHello,
     WayDown,
     WayEvent,
@@ -137,28 +138,36 @@ class Contact:
         self._check_limit(way)
         found = self.ways.find(way)
         self.ways.join(way, self._clock.now())
-        await self._opened(way, found, instead=False)
+        await self._opened(way, found)
 
     async def switch(self, way: GatewayWay) -> None:
         """Use a way in place of all others; without contact, as soon as it works. Errors are those
         of `join`."""
         self._check_limit(way)
         found = self.ways.find(way)
+        if found is not None and found.state is WayState.OPEN:
+            problem = await self._another(way, instead=True)
+            if problem is not None:
+                raise Conflict(f"the channel was not joined: {problem}")
+            found = None
         self.ways.switch(way, self._clock.now())
-        await self._opened(way, found, instead=True)
+        await self._opened(way, found)
 
-    async def _opened(self, way: GatewayWay, found: WayStatus | None, *, instead: bool) -> None:
-        there = self.there
-        result: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+    async def _opened(self, way: GatewayWay, found: WayStatus | None) -> None:
+        """Wait until a way is open, if there is contact; one that was open gets a further
+        channel."""
+        there, status = self.there, self.ways.find(way)
+        problem: str | None = None
         if found is not None and found.state is WayState.OPEN:
             self._act()
-            problem = await self._another(way, instead=instead)
-        else:
+            problem = await self._another(way, instead=False)
+        elif status is not None and status.state is not WayState.OPEN:
+            result: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
             self._results.setdefault(way.identity, []).append(result)
             self._act()
-            if not there:
-                return
-            problem = await result
+            problem = await result if there else None
+        else:
+            self._act()
         if problem is not None:
             raise Conflict(f"the channel was not joined: {problem}")
 
@@ -180,9 +189,9 @@ class Contact:
                 self._remove(older)
         return None
 
-    async def renew(self) -> None:
+    async def renew(self, way: GatewayWay | None = None) -> None:
         """Move to a new channel on the same network; if that fails, keep the old one."""
-        way = self.main
+        way = way or self.main
         problem = await self._another(way, instead=True)
         if problem is not None:
             log.info("%s was not renewed: %s", way, problem)
@@ -416,6 +425,8 @@ class Contact:
                     self._attempts.connect(action.way)
                 elif isinstance(action, SayHello):
                     self._attempts.say(action.way, join=action.join)
+                elif isinstance(action, RenewWay):
+                    self._attempts.run(self.renew(action.way))
                 elif isinstance(action, AskWay):
                     self._ask(action.way)
                 else:

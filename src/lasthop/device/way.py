@@ -151,4 +151,10 @@ class AskWay(msgspec.Struct, frozen=True):
     way: GatewayWay
 
 
-WayAction: TypeAlias = ConnectWay | SayHello | LeaveWay | AskWay
+class RenewWay(msgspec.Struct, frozen=True):
+    """Open a new channel over a way that has one, and leave the old one."""
+
+    way: GatewayWay
+
+
+WayAction: TypeAlias = RenewWay | ConnectWay | SayHello | LeaveWay | AskWay

@@ -48,6 +48,7 @@ class WayAttempts:
         self._broken = broken
         self._with_heartbeat = with_heartbeat
         self._tasks: dict[WayIdentity, asyncio.Task[None]] = {}
+        self._others: set[asyncio.Task[None]] = set()
         self._ready: dict[WayIdentity, HeldConnection] = {}
         self._lines: dict[WayIdentity, list[GatewayLine]] = {}
         self.unanswered = 0
@@ -116,11 +117,17 @@ class WayAttempts:
     def stop(self) -> None:
         """End all attempts; channels are closed by their owner."""
         tasks, self._tasks = self._tasks, {}
-        for task in tasks.values():
+        for task in (*tasks.values(), *self._others):
             task.cancel()
         for ready in self._ready.values():
             ready.drop()
         self._ready.clear()
+
+    def run(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run something that belongs to no attempt, until it ends or the device is closed."""
+        task = asyncio.ensure_future(work)
+        self._others.add(task)
+        task.add_done_callback(self._others.discard)
 
     def _run(self, way: GatewayWay, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(work)

@@ -13,6 +13,7 @@ from lasthop.device.way import (
     GatewayWay,
     LeaveWay,
     NoWay,
+    RenewWay,
     SayHello,
     WayAction,
     WayDown,
@@ -71,6 +72,8 @@ class WayPlan:
         """Since when the gateway answers over no way; None while it does."""
         self._despaired = False
         """Whether the application was told that no way works."""
+        self._renewed: WayTrack | None = None
+        """The suspect way because of which another one has a new channel."""
         self._problem = ""
         self._errors: dict[WayIdentity, LasthopError] = {}
         self._replaced: LasthopError | None = None
@@ -107,6 +110,14 @@ class WayPlan:
         found = [each for each in tracks if each.state is WayState.OPEN and each.spent <= now]
         return sorted(found, key=self._rank)
 
+    def _answering(self, now: Micros) -> list[WayTrack]:
+        """The ways over which device and gateway can speak, the best first. The gateway sends over
+        the newest channel: while that one is suspect, it sends in vain."""
+        newest = max(self._lines(), key=_age, default=None)
+        if newest is None or newest.state is WayState.SUSPECT:
+            return []
+        return self._healthy(now)
+
     def _speaker(self) -> WayTrack | None:
         """The way over which a HELLO that replaces all channels waits for its answer."""
         return next((t for t in self._tracks.values() if t.said is not None and t.hello), None)
@@ -132,7 +143,22 @@ class WayPlan:
             if not candidates:
                 break
             self._connect(candidates[0], now)
+        self._renew(now)
         self._despair(now)
+
+    def _renew(self, now: Micros) -> None:
+        """Open a new channel over a way that works, if the gateway speaks into the void and there
+        is no other way."""
+        healthy, busy = self._healthy(now), (WayState.IDLE, WayState.CONNECTING)
+        if not healthy or self._answering(now):
+            self._renewed = None
+            return
+        newest = max(self._lines(), key=_age)
+        if self._renewed is not newest and not any(
+            track.state in busy for track in self._tracks.values()
+        ):
+            self._renewed = newest
+            self._actions.append(RenewWay(healthy[0].way))
 
     def _candidates(self, now: Micros) -> list[WayTrack]:
         """The ways to connect to now, the best first."""
@@ -143,9 +169,9 @@ class WayPlan:
         idle = [t for t in tracks if t.state is WayState.IDLE and not t.outdated]
         idle.sort(key=self._rank)
         fit = [track for track in idle if track.spent <= now]
-        healthy = self._healthy(now)
-        if healthy:
-            return [t for t in fit if t.kept or self._better(t, healthy[0])]
+        answering = self._answering(now)
+        if answering:
+            return [t for t in fit if t.kept or self._better(t, answering[0])]
         if not fit and not any(t.state in (*LINES, WayState.CONNECTING) for t in tracks):
             # Over a link on which it may send nothing a device can at least receive.
             return idle
@@ -186,17 +212,18 @@ class WayPlan:
                 and any(self._surpasses(each, track) for each in others)
             ):
                 self._leave(track, now, "another way is used in its place")
-        healthy = self._healthy(now)
+        healthy = self._answering(now)
         for track in self._tracks.values():
             unsaid = track.state is WayState.CONNECTING and track.said is None
             if healthy and unsaid and not (track.kept or self._better(track, healthy[0])):
                 self._leave(track, now, "another way was quicker")
 
     def _surpasses(self, one: WayTrack, other: WayTrack) -> bool:
-        if self._better(one, other):
-            return True
-        newer = (one.since, one.order) > (other.since, other.order)
-        return newer and not one.kept and not self._better(other, one)
+        """Whether a channel makes another one superfluous. The newer one stays, because the gateway
+        sends over it; the way of the other is opened anew if it is the better one."""
+        if _age(one) > _age(other):
+            return not one.kept or self._better(one, other) or self._suspected(other)
+        return False
 
     def _despair(self, now: Micros) -> None:
         """Tell the application once when nothing is left to be tried now."""
@@ -206,6 +233,10 @@ class WayPlan:
         self._despaired = True
         dues = [due for track in self._tracks.values() for due in self._dues(track)]
         self._events.append(NoWay(min(dues, default=None), self._problem))
+
+    def _suspected(self, track: WayTrack) -> bool:
+        """Whether another channel was opened because this one had been suspect."""
+        return track.since > track.opened
 
     # What is due.
 
@@ -259,9 +290,9 @@ class WayPlan:
 
     def _race(self, now: Micros, *, but: WayTrack | None = None) -> None:
         """Let ways that rest be tried at once, unless the gateway has asked to wait."""
-        if self._alone_since is None and not self._healthy(now):
+        if self._alone_since is None and not self._answering(now):
             self._alone_since = now
-        if not self._healthy(now):
+        if not self._answering(now):
             for track in list(self._tracks.values()):
                 if track.state is WayState.SUSPECT and self._hopeless(track) and track is not but:
                     # A new connection answers sooner than one whose network has been away.
@@ -315,7 +346,7 @@ class WayPlan:
 
     def _without(self, track: WayTrack, now: Micros) -> None:
         """Look for another way in place of one that has gone."""
-        if self._healthy(now):
+        if self._answering(now):
             return
         self._race(now, but=track)
         others = [each for each in self._tracks.values() if each is not track]
@@ -349,3 +380,8 @@ class WayPlan:
         self._errors.pop(track.way.identity, None)
         if self._chosen is track:
             self._chosen = None
+
+
+def _age(track: WayTrack) -> tuple[Micros, int]:
+    """The order in which channels were opened, which is that of the gateway."""
+    return track.opened, track.order

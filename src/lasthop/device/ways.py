@@ -90,7 +90,7 @@ class Ways(WayPlan):
     def welcomed(self, way: GatewayWay, now: Micros) -> None:
         """Note that the gateway has welcomed the device over a way."""
         track = self._tracks.get(way.identity)
-        if track is None or track.state is not WayState.CONNECTING:
+        if track is None or track.state not in (WayState.CONNECTING, *LINES):
             return
         track.enter(WayState.OPEN, now, "")
         track.opened = track.heard = now
@@ -109,7 +109,7 @@ class Ways(WayPlan):
             return
         joined = track.said is not None and not track.hello
         self._fail(track, problem, now, close)
-        if joined and close is not None and close.code == CloseCode.BYE:
+        if joined and close is not None and close.code in (CloseCode.BYE, CloseCode.OVERLOADED):
             self._disowned(track, now)
         self._plan(now)
 
@@ -135,14 +135,14 @@ class Ways(WayPlan):
         self._plan(now)
 
     def _disowned(self, track: WayTrack, now: Micros) -> None:
-        """Say HELLO over the way on which the gateway has just said that there is no contact to
-        join, unless another way answers."""
-        if self._healthy(now):
+        """Say HELLO over the way on which the gateway has just refused to let a channel join,
+        unless another way answers: there is no contact, or there are too many channels."""
+        if self._answering(now) or track.asked > now:
             return
-        for line in self._lines():
-            self._leave(line, now, "the gateway knows of no contact")
         if track.state is WayState.RESTING:
             self._connect(track, now)
+        for line in self._lines():
+            self._leave(line, now, "the gateway lets no channel join it")
 
     def again(self, way: GatewayWay, now: Micros) -> None:
         """Say HELLO once more over a new connection, at once and over this way first, because the
