@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from lasthop.clock import Micros
 from lasthop.device.inbox_memory import MemoryInbox
 from lasthop.device.message import Message
@@ -17,12 +19,17 @@ TERMS = DeviceTerms(app="shop", name="phone")
 
 
 def frame(
-    seq: int | None, body: str = "", *, key: int | None = None, headers: Headers | None = None
+    seq: int | None,
+    body: str = "",
+    *,
+    key: int | None = None,
+    headers: Headers | None = None,
+    lane: int = 0,
 ) -> MessageFrame:
-    """A message; its key follows from its number unless it is given."""
+    """A message; its key follows from its number and lane unless it is given."""
     if key is None:
-        key = KEY + (seq or 0)
-    return MessageFrame(seq, key, None, headers, (body or f"m{seq}").encode())
+        key = KEY + (seq or 0) + 1000 * lane
+    return MessageFrame(seq, key, None, headers, (body or f"m{seq}").encode(), lane)
 
 
 class Peer:
@@ -33,6 +40,8 @@ class Peer:
         self.terms = terms
         self.session = DeviceSession(terms, self.inbox.load())
         self.hello: Hello | None = None
+        self.lanes = terms.lanes
+        """Whether the gateway understands lanes."""
 
     def welcome(
         self,
@@ -47,6 +56,7 @@ class Peer:
         max_frame: int = 2**20 + 2**10,
         features: int = 0,
         now: Micros = NOW,
+        **lanes: Any,
     ) -> bool:
         """Dial, and be welcomed; the numbering goes on if it is the one that was claimed."""
         self.commit()
@@ -63,9 +73,22 @@ class Peer:
                 superseded=superseded,
                 window=window,
                 max_frame=max_frame,
-                features=features,
+                features=features | (hello.features if self.lanes else 0),
+                **lanes,
             ),
             now,
+        )
+
+    def welcomed_with(self, hello: Hello, features: int) -> Welcome:
+        """The answer to a HELLO with `join`."""
+        assert hello.incarnation is not None
+        assert hello.epoch is not None
+        return Welcome(
+            incarnation=hello.incarnation,
+            epoch=hello.epoch,
+            resumed=True,
+            joined=True,
+            features=features,
         )
 
     def commit(self) -> bool:

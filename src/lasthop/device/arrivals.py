@@ -17,12 +17,12 @@ from lasthop.device.change import (
     InboxContents,
     InboxRow,
     IncomingLaneNumbers,
-    LaneRow,
     SessionNumbers,
 )
 from lasthop.device.change_mark import ChangeMark
 from lasthop.device.handover import HandoverQueue
 from lasthop.device.incoming_lane import IncomingLane, in_order
+from lasthop.device.incoming_lanes import IncomingLanes
 from lasthop.device.keys import KeyMemory
 from lasthop.device.message import NO_POSITION, Message
 from lasthop.device.part import DevicePart, moments
@@ -30,7 +30,8 @@ from lasthop.device.showings import Showing, Showings
 from lasthop.device.terms import DeviceTerms
 from lasthop.message import DEFAULT_CONTENT_TYPE, Reliability, key_time
 from lasthop.wire.hop.accept import preferred
-from lasthop.wire.hop.frames import Credit, Headers, MessageFrame, Ranges, Skip
+from lasthop.wire.hop.frames import MAX_LANES, Credit, Headers, Hello, MessageFrame, Skip, Welcome
+from lasthop.wire.hop.lane_credit import ROOM
 
 PAUSE = Credit(0, 0)
 
@@ -51,16 +52,17 @@ class Arrivals:
         self.handover = HandoverQueue(
             prefetch=terms.prefetch, offered=state.offered, late=self.drop, before=state.before
         )
-        self.first = IncomingLane(0, state, self.handover.first)
+        self.lanes = IncomingLanes(state, self.handover)
+        self.first = self.lanes.first
         """Lane 0, which is always there."""
-        self.lanes: dict[int, IncomingLane] = {0: self.first}
-        """All lanes by id, those included that are closed and have unfinished messages."""
         self.before = state.before
         """The position in lane 0 below which messages of earlier epochs stand."""
         self.held = 0
         """The number of messages that are not finished."""
         self.held_bytes = 0
         self._paused = False
+        self._repeats = 0
+        """How many frames came of lanes that were closed."""
         self.lapsed: list[Message] = []
         """The messages that were dropped because their deadline had passed; the owner collects
         them."""
@@ -68,8 +70,6 @@ class Arrivals:
         self._adopted: list[Message] = []
         self._removed: dict[int, list[int]] = {}
         self._moved: list[tuple[int, int, int | None]] = []
-        self._stored_lanes: dict[int, LaneRow] = {}
-        """What the inbox has of each lane, except lane 0."""
         self._detached = False
         self._showings = Showings()
         self.kept_keys: set[int] = set()
@@ -108,22 +108,17 @@ class Arrivals:
         rows: dict[int, list[InboxRow]] = {0: []}
         numbered: dict[int, list[int]] = {}
         for lane_row in held.lanes:
-            numbers = lane_row.numbers
-            if isinstance(numbers, IncomingLaneNumbers):
-                self._stored_lanes[lane_row.id] = lane_row
-                handover = self.handover.open(lane_row.id, numbers.offered)
-                self.lanes[lane_row.id] = IncomingLane(lane_row.id, numbers, handover)
+            if lane_row.incoming:
+                self.lanes.restore(lane_row)
                 rows[lane_row.id] = []
         for row in held.inbox:
             rows[row.lane].append(row)
             if row.number is not None:
                 numbered.setdefault(row.numbered_in, []).append(row.number)
-        for number, lane in self.lanes.items():
-            stored = self._stored_lanes.get(number)
-            counts = state if stored is None else stored.numbers
-            assert isinstance(counts, SessionNumbers | IncomingLaneNumbers)
-            waiting = self._restore_lane(lane, counts, rows[number], parts, controls)
-            lane.restore(counts, numbered.get(number, ()), waiting)
+        for lane in self.lanes:
+            counts = self.lanes.counts(lane.id, state)
+            waiting = self._restore_lane(lane, counts, rows[lane.id], parts, controls)
+            lane.restore(counts, numbered.get(lane.id, ()), waiting)
         return controls
 
     def _restore_lane(
@@ -136,7 +131,7 @@ class Arrivals:
     ) -> list[tuple[int, Message]]:
         """Restore the messages of one lane; return those that wait behind a gap."""
         waiting: list[tuple[int, Message]] = []
-        for row in in_order(rows):
+        for row in rows if lane.unordered else in_order(rows):
             message = self._message(row.frame, row.position, row.number)
             message.lane, message.numbered_in = row.lane, row.numbered_in
             message.default_type = row.default_type or DEFAULT_CONTENT_TYPE
@@ -144,7 +139,7 @@ class Arrivals:
             message.redelivered = message.redelivered or row.position < counts.offered
             self._hold(message, lane)
             lane.next_free = max(lane.next_free, row.position + 1)
-            own = row.number is not None and row.numbered_in == lane.id
+            own = row.number is not None and row.numbered_in == lane.id and not lane.unordered
             if own and row.number is not None and row.number >= counts.received:
                 waiting.append((row.number, message))
                 lane.beyond[row.number] = message
@@ -160,9 +155,7 @@ class Arrivals:
     @property
     def duplicates(self) -> int:
         """How many times a message came whose number had come before."""
-        if len(self.lanes) == 1:
-            return self.first.inbound.duplicates
-        return sum(lane.inbound.duplicates for lane in self.lanes.values())
+        return self._repeats + sum(lane.inbound.duplicates for lane in self.lanes)
 
     @property
     def generation(self) -> int:
@@ -193,7 +186,7 @@ class Arrivals:
         pause since."""
         terms = self._terms
         # Credit counts numbers: messages beyond a gap that are here already need no more room.
-        beyond = sum(len(lane.beyond) for lane in self.lanes.values())
+        beyond = sum(len(lane.beyond) for lane in self.lanes)
         room = terms.inbox_messages - self.held + beyond
         messages = min(terms.window.messages, room)
         size = min(terms.window.bytes, terms.inbox_bytes - self.held_bytes)
@@ -203,14 +196,39 @@ class Arrivals:
         """Return how much the gateway may send now: nothing while the next window might not fit
         into the inbox."""
         terms = self._terms
-        messages = terms.inbox_messages - terms.window.messages
-        size = terms.inbox_bytes - terms.window.bytes
+        messages, size = self._limits()
         if self._paused:
             # Open again only at half, so that a full inbox does not pause and resume all the time.
             messages //= 2
             size //= 2
         self._paused = self.held > max(0, messages) or self.held_bytes > max(0, size)
         return PAUSE if self._paused else terms.window
+
+    def _limits(self) -> tuple[int, int]:
+        """Return the messages and bytes above which the next window might not fit."""
+        terms = self._terms
+        messages = terms.inbox_messages - terms.window.messages
+        size = terms.inbox_bytes - terms.window.bytes
+        if self.lanes.several:
+            # Every lane may send one small message whatever the others have sent.
+            messages -= MAX_LANES
+            size -= MAX_LANES * ROOM
+        return messages, size
+
+    def lane_credit(self) -> list[tuple[IncomingLane, Credit]]:
+        """Return the windows of single lanes that are to be changed: when half of the room is used,
+        the lane that holds most is paused, so that the others need not be."""
+        messages, size = self._limits()
+        lanes = [lane for lane in self.lanes if lane.id and not lane.closed]
+        if self.held * 4 < messages and self.held_bytes * 4 < size:
+            paused = [lane for lane in lanes if lane.window == PAUSE]
+            return [(lane, self._terms.window) for lane in paused]
+        if self.held * 2 <= messages and self.held_bytes * 2 <= size:
+            return []
+        fullest = max(lanes, key=lambda lane: len(lane.open), default=None)
+        if fullest is None or not fullest.open or fullest.window == PAUSE:
+            return []
+        return [(fullest, PAUSE)]
 
     # What the gateway says.
 
@@ -226,16 +244,21 @@ class Arrivals:
             if self.handover.casual < self._terms.window.messages:
                 self.handover.add(message)
             return
-        lane = self.first
-        message = self._message(frame, lane.base + number, number)
+        lane = self.first if not frame.lane else self.lanes.find(frame.lane)
+        if lane is None:
+            self._repeats += 1  # The lane is closed, so everything of it was here.
+            return
+        message = self._message(frame, lane.position_of(number), number)
+        message.lane = message.numbered_in = lane.id
         if self._instructs(message):
             # An unreadable instruction raises before its number counts as received: it comes again.
             self._words[message.headers.operation].shown_by(message)
         inbound = lane.inbound
         duplicates = inbound.duplicates
-        ready = inbound.receive(number, message)
+        ready = inbound.receive(number, message, reorder=not lane.unordered)
         if ready:
             self._hold(message, lane)
+            lane.next_free = max(lane.next_free, message.position + 1)
             self._arrive(message, now)
             if len(ready) > 1:
                 self._move_up(lane, ready[1:], now)
@@ -248,9 +271,12 @@ class Arrivals:
             self._unstored.append(message)
             self._mark.dirty = True
 
-    def skip(self, skip: Skip, now: Micros) -> None:
+    def skip(self, skip: Skip, now: Micros, lane_id: int = 0) -> None:
         """Acknowledge the numbers that the gateway says it will not use."""
-        lane = self.first
+        lane = self.lanes.find(lane_id)
+        if lane is None:
+            self._repeats += 1
+            return
         # This comes first: if it raises because of an impossible number, nothing has changed.
         ready = lane.inbound.skip(skip.first, skip.count)
         stop = skip.first + skip.count
@@ -259,16 +285,49 @@ class Arrivals:
         lane.skip(skip.first, stop)
         self._move_up(lane, ready, now)
 
-    def close_below(self, count: int, now: Micros) -> None:
+    def close_below(self, count: int, now: Micros, lane_id: int = 0) -> None:
         """Acknowledge the missing numbers below `count`, which the gateway will not send."""
-        lane = self.first
-        if count > lane.inbound.received:
+        lane = self.lanes.find(lane_id)
+        if lane is not None and count > lane.inbound.received:
             self._move_up(lane, lane.inbound.close_below(count), now)
 
-    def told(self, ranges: Ranges) -> None:
-        """Forget the numbers of dropped messages that the gateway now knows to be dropped."""
-        if self.first.told(ranges):
-            self._mark.dirty = True
+    def go_on(self, hello: Hello, welcome: Welcome, now: Micros) -> None:
+        """Go on with the lanes on a new channel: the gateway has closed those in which it does not
+        send, and waits for none of the numbers that it had acknowledgements for."""
+        for lane_id, count in welcome.lane_closed:
+            self.close_below(count, now, lane_id)
+        for lane_id in self.lanes.left_by(welcome.sending):
+            self.close_lane(lane_id, now)
+        self.lanes.begin(hello.lanes)
+
+    def close_lane(self, lane_id: int, now: Micros) -> None:
+        """Note that the gateway has closed a lane: what waits in it behind a gap waits no more."""
+        lane = self.lanes.get(lane_id)
+        if lane is not None and not lane.closed:
+            if lane.beyond:
+                self._move_up(lane, lane.inbound.close_below(max(lane.beyond) + 1), now)
+            for message in lane.open.values():
+                if message.numbered_in == lane_id:
+                    message.number = None
+                    message.numbered_in = 0
+                    self._restore_number(message)
+        self.lanes.close(lane_id)
+        self._mark.dirty = True
+
+    def last(self, lane_id: int, number: int, now: Micros) -> None:
+        """Close a lane of which the gateway has sent the last number."""
+        if self.lanes.find(lane_id) is not None:
+            self.close_lane(lane_id, now)
+        self.lanes.last(lane_id, number)
+        self._mark.dirty = True
+
+    def told(self, hello: Hello) -> None:
+        """Forget the numbers of dropped messages that the gateway knows from this HELLO."""
+        named = (0, hello.dropped), *hello.lane_dropped
+        for lane_id, ranges in named:
+            lane = self.lanes.get(lane_id)
+            if lane is not None and lane.told(ranges):
+                self._mark.dirty = True
 
     def start_over(self, now: Micros, *, related: bool) -> None:
         """Begin a new epoch, in which there is only lane 0 and messages are numbered from 0 again;
@@ -281,7 +340,7 @@ class Arrivals:
         for started_over in self._started_over:
             started_over(related=related)
         released: list[Message] = []
-        for lane in self.lanes.values():
+        for lane in self.lanes:
             released += self._cut_gaps(lane, related=related)
         self._gather_lanes()
         for message in released:
@@ -313,7 +372,7 @@ class Arrivals:
         first = self.first
         before = first.end
         offered = first.handover.offered
-        if len(self.lanes) > 1:
+        if self.lanes.several:
             # In the new epoch the lanes may be used again, so this cannot wait for the change's
             # removals.
             gone = self._removed
@@ -321,7 +380,7 @@ class Arrivals:
             self._moved += [(lane, place, None) for lane, there in gone.items() for place in there]
             unfinished = [
                 message
-                for lane in self.lanes.values()
+                for lane in self.lanes
                 for _, message in sorted(lane.open.items(), key=lambda item: item[0])
             ]
             unfinished.sort(key=lambda message: not message.offered)
@@ -334,8 +393,7 @@ class Arrivals:
                 before += 1
                 if message.offered:
                     offered = before
-            self.lanes = {0: first}
-            self._stored_lanes = {}
+        self.lanes.start_over()
         first.start_over(before)
         for message in first.open.values():
             message.number = None
@@ -383,22 +441,12 @@ class Arrivals:
         change.adopted = [
             (message.lane, message.position, message.numbered_in, message.number)
             for message in self._adopted
-            if message.number is not None and not message.finished
+            if not message.finished
         ]
         self._adopted = []
         change.removed, self._removed = self._removed, {}
         change.keys = self._keys.take_added()
-        for lane in self.lanes.values():
-            lane.trim()
-        if len(self.lanes) > 1:
-            self._collect_lanes(change)
-
-    def _collect_lanes(self, change: Change) -> None:
-        for number, lane in self.lanes.items():
-            row = LaneRow(incoming=True, id=number, numbers=lane.numbers())
-            if number and self._stored_lanes.get(number) != row:
-                self._stored_lanes[number] = row
-                change.lanes.append(row)
+        self.first.trim()
 
     # For parts.
 
@@ -408,7 +456,7 @@ class Arrivals:
 
     def place(self, frame: MessageFrame, lane: int = 0) -> Message:
         """Put a message that has no number at the end of a lane of the inbox."""
-        at = self.lanes.get(lane, self.first)
+        at = self.lanes.get(lane) or self.first
         message = self._message(frame, at.next_place(), None)
         message.lane = at.id
         self._hold(message, at)
@@ -440,7 +488,7 @@ class Arrivals:
         position, lane = message.position, message.lane
         if position == NO_POSITION:
             return
-        del self.lanes[lane].open[position]
+        del self.lanes.by_id[lane].open[position]
         self.held -= 1
         self.held_bytes -= len(message.frame.body)
         key = message.frame.key
@@ -455,15 +503,13 @@ class Arrivals:
                 removed.append(position)
         number = message.number
         if number is not None:
-            inbound = self.lanes[message.numbered_in].inbound
-            if number < inbound.received:
-                inbound.deliver(number)
+            self.lanes.by_id[message.numbered_in].finish(number)
         self._mark.dirty = True
 
     def let_go(self, message: Message) -> None:
         """Remove a message, and tell the gateway that the application did not get it."""
         if message.number is not None:
-            self.lanes[message.numbered_in].drop(message.number)
+            self.lanes.by_id[message.numbered_in].drop(message.number)
         self.close(message)
 
     def look_for(self, key: int, showing: Showing) -> None:
@@ -570,9 +616,13 @@ class Arrivals:
         assert again.number is not None
         known.number, again.number = again.number, known.number
         known.numbered_in, again.numbered_in = again.numbered_in, known.numbered_in
-        if known.stored:
-            self._adopted.append(known)
+        self._restore_number(known)
         self.close(again)
+
+    def _restore_number(self, message: Message) -> None:
+        """Let the inbox have the present number of a message that it has."""
+        if message.stored:
+            self._adopted.append(message)
 
     def _hold(self, message: Message, lane: IncomingLane) -> None:
         lane.open[message.position] = message

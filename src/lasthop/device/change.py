@@ -43,6 +43,12 @@ class SessionNumbers(msgspec.Struct, frozen=True, array_like=True, kw_only=True)
     before: int = 0
     """The position in lane 0 below which messages of earlier epochs stand: they come before those
     of all lanes."""
+    seen_lanes: int = 1
+    """One more than the largest number of a lane of the gateway that this device knows."""
+    closed_lanes: Ranges = ()
+    """The numbers of the gateway's lanes that are closed."""
+    opened_lanes: int = 0
+    """The number of lanes that this device has opened in this epoch."""
 
 
 class InboxRow(msgspec.Struct, frozen=True, gc=False):
@@ -87,6 +93,8 @@ class OutgoingLaneNumbers(msgspec.Struct, frozen=True, array_like=True, kw_only=
     priority: int = DEFAULT_PRIORITY
     assigned: int = 0
     accepted: int = 0
+    last: int | None = None
+    """The number of the lane's LAST, if the lane is being closed."""
 
 
 class LaneRow(msgspec.Struct, frozen=True):
@@ -177,7 +185,7 @@ class Change(msgspec.Struct, kw_only=True):
     """Triples (lane, position, new position) of stored messages that move to lane 0, because a new
     epoch began; without a new position the message is finished."""
     stored: list[InboxRow] = []
-    adopted: list[tuple[int, int, int, int]] = []
+    adopted: list[tuple[int, int, int, int | None]] = []
     """Lane, position, lane of the number, and number, of each stored message that came again in a
     new epoch with a new number."""
     removed: dict[int, list[int]] = {}

@@ -4,11 +4,23 @@ finished."""
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from lasthop.device.change import InboxRow, IncomingLaneNumbers, SessionNumbers
 from lasthop.device.handover import HandoverLane
 from lasthop.device.message import Message
-from lasthop.wire.hop.frames import MAX_RANGES, Ack, Ranges
+from lasthop.wire.hop.frames import (
+    MAX_RANGES,
+    Ack,
+    Credit,
+    Dropped,
+    Frame,
+    LaneClaim,
+    LaneFrame,
+    Ranges,
+)
 from lasthop.wire.hop.ranges import RangeSet
 from lasthop.wire.hop.sequence import Inbound
 
@@ -22,11 +34,18 @@ class IncomingLane:
         "_skipped",
         "base",
         "beyond",
+        "closed",
+        "durable",
+        "durable_dropped",
         "handover",
         "id",
         "inbound",
         "next_free",
         "open",
+        "said_ack",
+        "unordered",
+        "unsaid",
+        "window",
     )
 
     def __init__(
@@ -36,6 +55,10 @@ class IncomingLane:
         handover: HandoverLane,
     ) -> None:
         self.id = lane
+        self.unordered = bool(lane & 1)
+        """Whether messages are handed over as they come."""
+        self.closed = False
+        """Whether the gateway has closed the lane, whose messages are not all finished."""
         self.handover = handover
         self.inbound: Inbound[Message] = Inbound()
         self.open: dict[int, Message] = {}
@@ -49,6 +72,15 @@ class IncomingLane:
         self._dropped = RangeSet(numbers.dropped)
         self._skipped = RangeSet(numbers.skipped)
         self._news = RangeSet()
+        self.durable = Ack(0, 0)
+        """The durable ack of a lane other than lane 0."""
+        self.durable_dropped: Ranges = ()
+        self.said_ack = Ack(0, 0)
+        """The ack that the gateway was told last, of a lane other than lane 0."""
+        self.unsaid = RangeSet()
+        """Numbers of dropped messages that the gateway is still to be told; durable."""
+        self.window: Credit | None = None
+        """The window that the gateway was told for this lane; None for that of the session."""
 
     def numbers(self) -> IncomingLaneNumbers:
         """Return the numbers to store for a lane other than lane 0."""
@@ -84,10 +116,23 @@ class IncomingLane:
             self.inbound.deliver(start, stop - start)
         for start, stop in numbers.skipped:
             self.inbound.skip(start, stop - start)
+        if self.unordered:
+            for number in numbered:
+                self.inbound.note(number)
+        self.durable = self.said_ack = self.acknowledgement()
+        self.durable_dropped = self.dropped
 
-    def hold(self, message: Message) -> None:
-        """Note that a message of this lane is in the inbox."""
-        self.open[message.position] = message
+    def position_of(self, number: int) -> int:
+        """Return the position of a message that comes under this number."""
+        return self.next_free if self.unordered else self.base + number
+
+    def finish(self, number: int) -> None:
+        """Note that the application is done with the message of this number, or never gets it."""
+        if number < self.inbound.received:
+            self.inbound.deliver(number)
+        elif self.unordered:
+            self.inbound.deliver(number)
+            self._skipped.add(number, number + 1)
 
     def next_place(self) -> int:
         """Return the position of a message without a number: the end of the lane, before the next
@@ -152,7 +197,50 @@ class IncomingLane:
 
     def acknowledgement(self) -> Ack:
         """Return the ack of this lane."""
-        return self.inbound.acknowledgement()
+        ack = self.inbound.acknowledgement()
+        return replace(ack, finished=self.inbound.finished) if self.unordered else ack
+
+    def claim(self, most: int) -> LaneClaim:
+        """Return what the device has of this lane, with at most `most` ranges of each sort."""
+        ack = self.durable
+        return LaneClaim(
+            self.id,
+            ack.received,
+            ack.delivered,
+            _fewer(ack.individual, most),
+            _fewer(ack.finished, most),
+        )
+
+    def snapshot(self) -> LaneSnapshot:
+        """Return what becomes durable with the next change."""
+        return LaneSnapshot(
+            self, self.acknowledgement(), self.dropped, self.news(), self.handover.offered
+        )
+
+    def begin(self, claim: LaneClaim | None) -> None:
+        """Start on a new channel, whose HELLO has claimed this."""
+        self.window = None
+        self.unsaid = RangeSet(self.dropped)
+        if claim is None:
+            self.said_ack = Ack(0, 0)
+        else:
+            self.said_ack = Ack(claim.received, claim.delivered, claim.individual, claim.finished)
+
+    def said(self, *, repeat: bool, reliable: bool) -> list[Frame]:
+        """Return the acknowledgements of this lane, and what precedes them, that leave now."""
+        frames: list[Frame] = []
+        while self.unsaid:
+            # DROPPED precedes the ack that covers it (hop protocol, "Acknowledgements and credit").
+            some = self.unsaid.ranges(MAX_RANGES)
+            self.unsaid.drop_below(some[-1][1])
+            frames.append(LaneFrame(self.id, Dropped(some)))
+        if self.durable != self.said_ack or repeat:
+            if not reliable and self.durable_dropped:
+                # An earlier DROPPED may have been lost: send all that this ack covers with it.
+                frames = [LaneFrame(self.id, Dropped(self.durable_dropped))]
+            self.said_ack = self.durable
+            frames.append(LaneFrame(self.id, self.durable))
+        return frames
 
     def start_over(self, base: int) -> None:
         """Begin a new epoch, in which messages are numbered from 0 again and stand from position
@@ -164,6 +252,30 @@ class IncomingLane:
         self._dropped = RangeSet()
         self._skipped = RangeSet()
         self._news = RangeSet()
+
+
+class LaneSnapshot(NamedTuple):
+    """The state of a lane that a change makes durable."""
+
+    lane: IncomingLane
+    ack: Ack
+    dropped: Ranges
+    news: Ranges
+    offered: int
+
+    def committed(self) -> None:
+        """Note that the change is durable."""
+        lane = self.lane
+        lane.durable = self.ack
+        lane.durable_dropped = self.dropped
+        lane.handover.durable = self.offered
+        for start, stop in self.news:
+            lane.unsaid.add(start, stop)
+
+
+def _fewer(ranges: Ranges, most: int) -> Ranges:
+    """Return at most `most` ranges, the last one always among them."""
+    return ranges if len(ranges) <= most else (*ranges[: most - 1], ranges[-1])
 
 
 def in_order(rows: list[InboxRow]) -> list[InboxRow]:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from lasthop.clock import Micros
 from lasthop.device.change import Change, InboxContents, OutboxRow
 from lasthop.device.change_mark import ChangeMark
 from lasthop.device.message import Refusal
 from lasthop.device.outbox_order import OutboxGate, OutboxOrder
 from lasthop.device.outgoing import Outgoing, frame_size
-from lasthop.device.outgoing_lane import DEFAULT_LANE, OutgoingLane
+from lasthop.device.outgoing_lane import OutgoingLane
+from lasthop.device.outgoing_lanes import OutgoingLanes, claimed_ack
 from lasthop.device.terms import DeviceTerms
 from lasthop.errors import Overloaded, TooLarge
 from lasthop.wire.hop.credit import admits
@@ -23,8 +25,12 @@ from lasthop.wire.hop.frames import (
     Ack,
     Credit,
     Frame,
+    LaneClaims,
     MessageFrame,
+    Ranges,
 )
+from lasthop.wire.hop.lane_credit import ROOM
+from lasthop.wire.hop.ranges import RangeSet
 
 PRUNE = 256
 """The number of acknowledged messages that may wait until another change removes them from the
@@ -36,7 +42,6 @@ class Outbox:
     """The messages that were queued and that the gateway has not acknowledged."""
 
     def __init__(self, terms: DeviceTerms, held: InboxContents, mark: ChangeMark) -> None:
-        state = held.state
         self._terms = terms
         self._mark = mark
         self.order = OutboxOrder()
@@ -53,12 +58,7 @@ class Outbox:
         self.restored = items
         """The messages left from before a restart: those without a number first, then by lane and
         number."""
-        self.first = OutgoingLane(0, DEFAULT_LANE)
-        """Lane 0, which is always there."""
-        self.lanes: dict[int, OutgoingLane] = {0: self.first}
-        self.first.restore(
-            state.assigned, state.accepted, [item for item in items if not item.lane]
-        )
+        self.lanes = OutgoingLanes(held, items)
         self._bytes = sum(item.size for item in items)
         self._unstored: list[Outgoing] = []
         self._taken: list[int] = []
@@ -81,19 +81,18 @@ class Outbox:
     @property
     def assigned(self) -> int:
         """The count of numbers that were given to messages in lane 0."""
-        return self.first.outbound.assigned
+        return self.lanes.first.outbound.assigned
 
     @property
     def received(self) -> int:
         """The number of the first message of lane 0 that the gateway may not have; it has all
         before."""
-        return self.first.outbound.received
+        return self.lanes.first.outbound.received
 
     @property
     def waiting(self) -> int:
         """The number of messages that the gateway may not have."""
-        in_flight = sum(lane.outbound.in_flight for lane in self.lanes.values())
-        return in_flight + self.order.waiting
+        return sum(lane.waiting for lane in self.lanes) + self.order.waiting
 
     def use(self, order: OutboxOrder) -> None:
         """Let another `OutboxOrder` decide from now on, also about messages that were queued
@@ -131,83 +130,116 @@ class Outbox:
 
     # The channel.
 
-    def resume(self, ack: Ack, window: Credit | None, max_frame: int) -> None:
-        """Start on a new channel: the gateway says which messages it has, and the others are sent
-        again."""
+    def resume(
+        self,
+        ack: Ack,
+        window: Credit | None,
+        max_frame: int,
+        claims: LaneClaims | None = None,
+        now: Micros = 0,
+    ) -> None:
+        """Start on a new channel: the gateway says which messages it has, in lane 0 and (`claims`)
+        in the others, and all that it lacks are sent again."""
         self._reset()
         self._window = window or DEFAULT_WINDOW
         self._max_frame = max_frame
-        self.first.resume(ack)
-        self.acknowledge(ack)
-        self.first.find_skips(ack)
+        for lane in list(self.lanes):
+            there = ack if not lane.id else claimed_ack(claims, lane)
+            lane.resume(there)
+            self.acknowledge(there, lane.id, now)
+            lane.find_skips(there)
         self.order.resumed()
 
-    def start_over(self, drop_below: int) -> None:
-        """Begin a new epoch: number everything from 0, except for messages that the gateway has."""
-        old = self.first.outbound
-        self.first = OutgoingLane(0, DEFAULT_LANE)
-        self.lanes = {0: self.first}
+    def start_over(self, drop_below: int, in_lanes: Iterable[tuple[int, int, Ranges]] = ()) -> None:
+        """Begin a new epoch: number everything from 0, except for messages that the gateway has:
+        those below `drop_below` in lane 0, and in others below another count or in ranges beyond
+        it."""
+        old = list(self.lanes)
+        has = {lane: RangeSet(((0, count), *ranges)) for lane, count, ranges in in_lanes}
+        has[0] = RangeSet(((0, drop_below),))
+        nothing = RangeSet()
+        self.lanes.start_over()
         self._numbered = []
         self._reset()
         again: list[Outgoing] = []
-        for number, item in old.unacknowledged():
-            if number < drop_below:
-                self._accept(item)
-            elif not item.taken:
-                again.append(item)
+        for lane in old:
+            for number, item in lane.outbound.unacknowledged():
+                if number in has.get(lane.id, nothing):
+                    self._accept(item)
+                elif not item.taken:
+                    item.sent = False
+                    again.append(item)
         self.order.start_over(again)
 
     def lost(self) -> None:
         """Note that no channel is open: messages under way must be sent again."""
         self.order.lost()
         self._reset()
+        if self.lanes.several and self.lanes.forget_idle():
+            self._mark.dirty = True
 
     def _reset(self) -> None:
         self.forget_sent()
-        for lane in self.lanes.values():
+        for lane in self.lanes:
             lane.reset()
 
     def again(self) -> None:
         """Note that messages under way may have been lost with one of several channels."""
-        for lane in self.lanes.values():
+        for lane in self.lanes:
             lane.again()
         self.order.again()
 
-    def acknowledge(self, ack: Ack) -> None:
-        """Record an ack of the gateway."""
-        lane = self.first
+    def acknowledge(self, ack: Ack, lane_id: int = 0, now: Micros = 0) -> None:
+        """Record an ack of the gateway for one lane."""
+        lane = self.lanes.by_id.get(lane_id)
+        if lane is None:
+            return  # The lane is closed, and this is an old ack.
         for item in lane.outbound.acknowledge(ack).received:
             if item.sent:
                 self._in_flight -= len((item.light or item.frame).body)
+                lane.flight -= 1
             self._accept(item)
         lane.heard(ack.received)
+        if lane_id and lane.idle:
+            lane.idle_since = now
+            if lane.last is not None:
+                self.lanes.forget(lane)
+                self._mark.dirty = True
 
-    def credit(self, window: Credit) -> None:
-        """Record the credit that the gateway grants."""
-        self._window = window
+    def credit(self, window: Credit, lane_id: int = 0) -> None:
+        """Record the credit that the gateway grants: to the session, or to one lane."""
+        if not lane_id:
+            self._window = window
+        elif lane_id in self.lanes.by_id:
+            self.lanes.by_id[lane_id].window = window
         self.order.credit_changed()
+
+    def close_idle(self, now: Micros) -> None:
+        """Close the lanes that have been idle for long."""
+        if self.lanes.several and self.lanes.close_idle(now):
+            self._mark.dirty = True
 
     # For the order.
 
     def awaited(self, lane: int, number: int) -> Outgoing | None:
         """Return the message of this number if the gateway may not have it; None otherwise."""
-        outbound = self.lanes[lane].outbound if lane in self.lanes else None
-        return outbound.get(number) if outbound is not None and outbound.awaits(number) else None
+        there = self.lanes.by_id.get(lane)
+        if there is None or not there.outbound.awaits(number):
+            return None
+        return there.outbound.get(number)
 
     def under_way(self) -> list[Outgoing]:
         """Return all messages with a number that the gateway may not have."""
         return [
             item
-            for lane in self.lanes.values()
+            for lane in self.lanes
             for _, item in lane.outbound.unacknowledged()
             if not item.taken
         ]
 
     def assign(self, item: Outgoing) -> None:
         """Give a message the next number of its lane."""
-        lane = self.first
-        item.lane = lane.id
-        item.number = lane.outbound.push(item)
+        self.lanes.push(item)
 
     def note_number(self, item: Outgoing) -> None:
         """Note that a message has got another number or lost its number, so that the stored number
@@ -219,13 +251,17 @@ class Outbox:
         """Give a message its number, and mark it as sent."""
         self.assign(item)
         self.note_number(item)
+        self._count_sent(item)
+
+    def _count_sent(self, item: Outgoing) -> None:
         item.sent = True
         self._in_flight += len(item.travels.body)
+        self.lanes.by_id[item.lane].flight += 1
 
     def withdraw(self, item: Outgoing) -> None:
         """Take the number of a message back in a new contact, after the gateway has said that it
         lacks the message."""
-        number, lane = item.number, self.lanes[item.lane]
+        number, lane = item.number, self.lanes.by_id[item.lane]
         # A placeholder keeps the number, so that acks still count, and the gateway is told to skip
         # it.
         lane.outbound.replace(number, Outgoing(item.frame, 0, number, item.lane, taken=True))
@@ -239,26 +275,35 @@ class Outbox:
         if item.sent:
             item.sent = False
             self._in_flight -= len(item.travels.body)
+            self.lanes.by_id[item.lane].flight -= 1
 
     def forget_sent(self) -> None:
         """Mark all messages as not sent."""
-        for lane in self.lanes.values():
+        for lane in self.lanes:
+            lane.flight = 0
             for _, item in lane.outbound.unacknowledged():
                 item.sent = False
         self._in_flight = 0
 
     def has_credit(self, item: Outgoing) -> bool:
         """Whether the gateway's credit allows this message to be sent next."""
-        lane = self.first
+        name = self.lanes.name_of(item)
+        lane = self.lanes.find(name) or OutgoingLane(0, name)
         return self._admits(item, lane, lane.outbound.assigned)
 
     def _admits(self, item: Outgoing, lane: OutgoingLane, number: int) -> bool:
-        return admits(
-            self._window,
-            ahead=number - lane.peer_received,
-            bytes_in_flight=self._in_flight,
-            size=len(item.travels.body),
-        )
+        window, size = self._window, len(item.travels.body)
+        ahead = number - lane.peer_received
+        if not self.lanes.several:
+            return admits(window, ahead=ahead, bytes_in_flight=self._in_flight, size=size)
+        # docs/hop-protocol.md, "Lanes": a lane has a window of its own below the session's, and
+        # room for one small message whatever the others have under way.
+        if not window.messages or ahead >= lane.most(window):
+            return False
+        flight = sum(each.flight for each in self.lanes)
+        if not flight or (not lane.flight and size <= ROOM):
+            return True
+        return flight < window.messages and self._in_flight + size <= window.bytes
 
     def put(self, item: Outgoing, frames: list[Frame]) -> bool:
         """Let a numbered message leave, or refuse it as too large; return False if it has to wait
@@ -267,13 +312,11 @@ class Outbox:
         if refusal is not None:
             self.refuse(item, refusal)
             return True
-        if not self._admits(item, self.lanes[item.lane], item.number):
+        if not self._admits(item, self.lanes.by_id[item.lane], item.number):
             return False
         frames.append(self.leave(item))
-        item.sent = True
-        weight = len((item.light or item.frame).body)
-        self.written += item.size - len(item.frame.body) + weight
-        self._in_flight += weight
+        self._count_sent(item)
+        self.written += item.size - len(item.frame.body) + len(item.travels.body)
         return True
 
     def leave(self, item: Outgoing) -> MessageFrame:
@@ -283,7 +326,9 @@ class Outbox:
             self._bytes -= item.size
             return item.frame
         frame = item.travels
-        return MessageFrame(item.number, frame.key, frame.topic, frame.headers, frame.body)
+        return MessageFrame(
+            item.number, frame.key, frame.topic, frame.headers, frame.body, item.lane
+        )
 
     def too_large(self, item: Outgoing) -> Refusal | None:
         """Return why the message's frame is too large for the gateway; None if it is not."""
@@ -302,7 +347,7 @@ class Outbox:
             return
         self._forget(item)
         if item.number >= 0:
-            self._skip(self.lanes[item.lane], item.number)
+            self._skip(self.lanes.by_id[item.lane], item.number)
 
     def _skip(self, lane: OutgoingLane, number: int) -> None:
         lane.skips.add(number, number + 1)
@@ -325,8 +370,9 @@ class Outbox:
             if len(self._taken) >= PRUNE:
                 self._mark.dirty = True
 
-    def collect(self, change: Change) -> None:
-        """Put the outbox's durable data into `change`."""
+    def collect(self, change: Change) -> list[tuple[OutgoingLane, int]]:
+        """Put the outbox's durable data into `change`; return the lanes, except lane 0, with the
+        count of numbers that becomes durable with it."""
         change.renumbered = [
             (item.key, item.lane, item.number)
             for item in self._numbered
@@ -339,3 +385,4 @@ class Outbox:
                 change.queued.append(OutboxRow(item.number, item.frame, item.lane))
         self._unstored = []
         change.taken, self._taken = self._taken, []
+        return self.lanes.collect(change)

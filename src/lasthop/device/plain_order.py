@@ -3,6 +3,7 @@ queued, and everything leaves over the newest channel."""
 
 from __future__ import annotations
 
+import heapq
 from collections import deque
 from collections.abc import Iterable
 
@@ -10,7 +11,7 @@ from lasthop.device.message import Refusal
 from lasthop.device.outbox import Outbox
 from lasthop.device.outbox_order import OutboxOrder, PieceSource
 from lasthop.device.outgoing import Outgoing, ordinary, priority_of
-from lasthop.device.outgoing_lane import OutgoingLane
+from lasthop.device.outgoing_lane import LaneName, OutgoingLane
 from lasthop.wire.hop.frames import Frame, Piece, Skip
 from lasthop.wire.hop.sequence import DEFAULT_WINDOW as FARTHEST
 
@@ -57,7 +58,7 @@ class PlainOrder(OutboxOrder):
         elif item.held:
             self._wait(item)
             self._outbox.gate.start(item, durable=False)
-        elif self._behind and ordinary(item.frame) and self._is_behind(priority_of(item.frame)):
+        elif self._behind and ordinary(item.frame) and self._is_behind(item):
             # Messages for the gateway itself have no lane, and need not wait.
             self._wait(item)
         else:
@@ -67,9 +68,15 @@ class PlainOrder(OutboxOrder):
         item.number = -1
         self._behind.append(item)
 
-    def _is_behind(self, priority: int) -> bool:
-        """Whether a message of this priority would overtake a waiting one in its lane."""
-        return any(priority_of(other.frame) == priority for other in self._behind)
+    def _is_behind(self, item: Outgoing) -> bool:
+        """Whether a message would overtake a waiting one in its lane."""
+        lane = self._lane_of(item)
+        return any(self._lane_of(other) == lane for other in self._behind)
+
+    def _lane_of(self, item: Outgoing) -> LaneName | int:
+        """Return what names the messages that this one must not overtake."""
+        lanes = self._outbox.lanes
+        return lanes.name_of(item) if lanes.allowed else priority_of(item.frame)
 
     def held(self, item: Outgoing) -> None:
         self._outbox.gate.start(item, durable=True)
@@ -88,11 +95,11 @@ class PlainOrder(OutboxOrder):
 
     def _catch_up(self) -> None:
         behind, self._behind = self._behind, []
-        blocked: set[int] = set()
+        blocked: set[LaneName | int] = set()
         for item in behind:
-            priority = priority_of(item.frame)
-            if item.held or priority in blocked:
-                blocked.add(priority)
+            lane = self._lane_of(item)
+            if item.held or lane in blocked:
+                blocked.add(lane)
                 self._behind.append(item)
             else:
                 self._outbox.assign(item)
@@ -108,24 +115,49 @@ class PlainOrder(OutboxOrder):
         self.more = False
         while self._casual:
             frames.append(outbox.leave(self._casual.popleft()))
-        self._send(outbox.first, frames, end)
-        return frames
-
-    def _send(self, lane: OutgoingLane, frames: list[Frame], end: int | None) -> None:
-        """Let the messages of a lane leave, in order, up to `end` bytes."""
-        outbox, outbound = self._outbox, lane.outbound
+        if outbox.lanes.several:
+            self._send_by_priority(frames, end)
+            return frames
+        lane = outbox.lanes.first
         while lane.cursor < lane.durable:
             if end is not None and outbox.written >= end:
                 self.more = True
                 break
-            item = outbound.get(lane.cursor)
-            if item is None or item.taken:
-                if not _pass(lane, frames):
-                    break
-            elif item.held or not outbox.put(item, frames):
+            if not self._step(lane, frames):
                 break
-            elif item.sent:
-                lane.cursor += 1
+        return frames
+
+    def _step(self, lane: OutgoingLane, frames: list[Frame]) -> bool:
+        """Let the next message of a lane leave, or pass its number; return False if the lane has to
+        wait."""
+        item = lane.outbound.get(lane.cursor)
+        if item is None or item.taken:
+            return _pass(lane, frames)
+        if item.held or not self._outbox.put(item, frames):
+            return False
+        if item.sent:
+            lane.cursor += 1
+        return True
+
+    def _send_by_priority(self, frames: list[Frame], end: int | None) -> None:
+        """Let the first messages of the lanes leave, by priority, then by age; a lane that has to
+        wait does not hold up the others."""
+        heads: list[tuple[int, int, int]] = []
+        for lane in self._outbox.lanes:
+            self._add_head(lane, heads)
+        while heads:
+            if end is not None and self._outbox.written >= end:
+                self.more = True
+                break
+            lane = self._outbox.lanes.by_id[heapq.heappop(heads)[2]]
+            if self._step(lane, frames):
+                self._add_head(lane, heads)
+
+    def _add_head(self, lane: OutgoingLane, heads: list[tuple[int, int, int]]) -> None:
+        if lane.cursor < lane.durable:
+            item = lane.outbound.get(lane.cursor)
+            head = (-10, 0) if item is None else (-priority_of(item.frame), item.key)
+            heapq.heappush(heads, (*head, lane.id))
 
     def next_piece(self, source: PieceSource) -> Piece | None:
         return source.next_piece()
@@ -142,7 +174,7 @@ def _pass(lane: OutgoingLane, frames: list[Frame]) -> bool:
         return False
     stop = next(stop for start, stop in skips.ranges() if start <= number < stop)
     count = min(stop, number + FARTHEST) - number
-    frames.append(Skip(number, count))
+    frames.append(lane.wrap(Skip(number, count)))
     lane.cursor = number + count
     lane.said_skip(number, count)
     return True

@@ -21,6 +21,7 @@ from lasthop.device.change import Change, InboxContents, SessionNumbers
 from lasthop.device.change_mark import ChangeMark
 from lasthop.device.message import Message, Refusal
 from lasthop.device.outbox import Outbox
+from lasthop.device.outgoing_lanes import last_frames
 from lasthop.device.part import DevicePart, moments
 from lasthop.device.plain_order import PlainOrder
 from lasthop.device.session_events import (
@@ -38,9 +39,12 @@ from lasthop.wire.hop.frames import (
     Ack,
     Credit,
     Dropped,
+    Feature,
     Frame,
     Headers,
     Hello,
+    LaneFrame,
+    Last,
     MessageFrame,
     Skip,
     Welcome,
@@ -93,6 +97,11 @@ class SessionCore:
         self._told_window: Credit | None = terms.window
         self._repeat = False
         self._reliable = True
+        self._agreed = False
+        """Whether the gateway has agreed to several lanes in this contact."""
+        self._windows_again = False
+        self._closed_lanes: list[tuple[int, int]] = []
+        """Lanes that the gateway has closed, with the number of the LAST to acknowledge."""
 
     def attach(self, parts: Iterable[DevicePart], held: InboxContents) -> None:
         """Connect the session's parts, which are asked in this order, and restore the contents of
@@ -159,6 +168,7 @@ class SessionCore:
             network=network,
             join=join,
             storage=terms.storage,
+            features=Feature.LANES if terms.lanes or self._used_lanes else 0,
         )
         state, ack = self._durable.state, self._durable.ack
         if state.epoch is None:
@@ -172,9 +182,21 @@ class SessionCore:
             individual=ack.individual,
         )
         assigned = state.assigned if self.outbox.waiting else None
+        lanes = self.arrivals.lanes
         return msgspec.structs.replace(
-            claims.claim(hello), dropped=state.dropped, assigned=assigned
+            claims.claim(hello),
+            dropped=state.dropped,
+            assigned=assigned,
+            lanes=lanes.claims(),
+            lane_dropped=lanes.dropped(),
+            # A lane that is newer than this could overtake the HELLO on another channel.
+            sending=() if join else self.outbox.lanes.sending(),
         )
+
+    @property
+    def _used_lanes(self) -> bool:
+        """Whether there has been any lane besides lane 0 in this epoch."""
+        return self.arrivals.lanes.used or self.outbox.lanes.opened > 0
 
     def welcomed(
         self, hello: Hello, welcome: Welcome, now: Micros, *, reliable: bool = True
@@ -190,21 +212,29 @@ class SessionCore:
             incarnation=self._incarnation, epoch=self._epoch, assigned=self.outbox.assigned
         )
         self.lost()
-        match accept(claims, hello, welcome):
+        agreed = bool(hello.features & welcome.features & Feature.LANES)
+        answer = accept(claims, hello, welcome)
+        if isinstance(answer, Continue) and not self._lanes_go_on(welcome, agreed=agreed):
+            answer = Redial(forget=True)
+        match answer:
             case Continue(ack, closed):
+                self.outbox.lanes.allowed = agreed
                 self.arrivals.close_below(closed, now)
+                if agreed:
+                    self.arrivals.go_on(hello, welcome, now)
                 # The gateway sends WELCOME when the content of HELLO is durable there.
-                self.arrivals.told(hello.dropped)
+                self.arrivals.told(hello)
                 # Messages dropped while the HELLO was on its way. They may be told before they are
                 # durable: after a crash they would be too late as well.
                 self._untold = RangeSet(self.arrivals.first.dropped)
                 self._told = Ack(hello.received, hello.delivered, hello.individual)
                 self._gate = 0
-                self.outbox.resume(ack, welcome.window, welcome.max_frame)
+                self.outbox.resume(ack, welcome.window, welcome.max_frame, welcome.lanes, now)
             case StartOver(incarnation, epoch, drop_below):
                 related = welcome.superseded is not None or incarnation == hello.incarnation
                 self._begin(incarnation, epoch, now, related=related)
-                self.outbox.start_over(drop_below)
+                self.outbox.lanes.allowed = agreed
+                self.outbox.start_over(drop_below, welcome.lane_superseded)
                 self._told = Ack(0, 0)
                 self.wait_for_change()
                 self.outbox.resume(Ack(0, 0), welcome.window, welcome.max_frame)
@@ -215,8 +245,15 @@ class SessionCore:
         for part_welcomed in self._welcomed:
             part_welcomed(hello, welcome, now)
         self._told_window = hello.window or self.terms.window
+        self._agreed = agreed
         self._open = True
         return True
+
+    def _lanes_go_on(self, welcome: Welcome, *, agreed: bool) -> bool:
+        """Whether the lanes of this device can go on after a WELCOME that resumes its session."""
+        if not agreed:
+            return not self._used_lanes
+        return self.outbox.lanes.accepts(welcome.lanes)
 
     def joined(self, hello: Hello, welcome: Welcome) -> bool:
         """Handle the WELCOME that answers a `joining` HELLO. If the result is False, close this
@@ -225,6 +262,8 @@ class SessionCore:
         claimed, offered = (hello.incarnation, hello.epoch), (welcome.incarnation, welcome.epoch)
         # The session may have begun a new epoch while the channel was dialled.
         if not (self._open and welcome.joined and claimed == offered == ours):
+            return False
+        if bool(hello.features & welcome.features & Feature.LANES) != self._agreed:
             return False
         # From now on a frame on one channel may overtake a frame on another.
         self._reliable = False
@@ -245,7 +284,10 @@ class SessionCore:
         """Send everything again that may have been lost with one of several channels."""
         self._repeat = True
         self._untold = RangeSet(self.arrivals.first.dropped)
+        for lane in self.arrivals.lanes:
+            lane.unsaid = RangeSet(lane.dropped)
         self._told_window = None
+        self._windows_again = True
         self.outbox.again()
         for part_rerouted in self._rerouted:
             part_rerouted(channel)
@@ -264,6 +306,7 @@ class SessionCore:
         sent over it."""
         self._open = False
         self._untold = RangeSet()
+        self._closed_lanes = []
         for part_lost in self._lost:
             part_lost()
         self.outbox.lost()
@@ -293,6 +336,8 @@ class SessionCore:
                     arrivals.take(whole, now)
             elif type(frame) is Ack:
                 self.outbox.acknowledge(frame)
+            elif type(frame) is LaneFrame:
+                self._received_in_lane(frame, now)
             elif type(frame) is Skip:
                 arrivals.skip(frame, now)
             elif type(frame) is Credit:
@@ -307,6 +352,19 @@ class SessionCore:
         if arrivals.duplicates != duplicates:
             # A repeat means that our ack may have been lost, which an unordered mapping allows.
             self._repeat = True
+
+    def _received_in_lane(self, frame: LaneFrame, now: Micros) -> None:
+        match frame.frame:
+            case Ack():
+                self.outbox.acknowledge(frame.frame, frame.lane, now)
+            case Credit():
+                self.outbox.credit(frame.frame, frame.lane)
+            case Skip():
+                self.arrivals.skip(frame.frame, now, frame.lane)
+            case Last(number):
+                self.arrivals.last(frame.lane, number, now)
+            case Dropped():
+                pass  # Only a device drops messages.
 
     # The application.
 
@@ -356,7 +414,13 @@ class SessionCore:
     def next_expiry(self) -> Micros | None:
         """Return the time at which `expire` or `decide` has something to do; None if there is
         none."""
-        due = [self.outbox.order.due, *(next_expiry() for next_expiry in self._next_expiry)]
+        lanes = self.outbox.lanes
+        closing = lanes.next_close() if lanes.several and self._open else None
+        due = [
+            self.outbox.order.due,
+            closing,
+            *(next_expiry() for next_expiry in self._next_expiry),
+        ]
         return min((at for at in due if at is not None), default=None)
 
     def check(self, frames: Iterable[MessageFrame]) -> None:
@@ -392,6 +456,7 @@ class SessionCore:
     def decide(self, now: Micros, *, budget: int | None = None) -> None:
         """Choose the waiting messages that leave after the next change. They have at most `budget`
         bytes, except that the last message may exceed that."""
+        self.outbox.close_idle(now)
         self.outbox.order.decide(now, budget=budget)
         self._hear_refusals()
 
@@ -413,7 +478,8 @@ class SessionCore:
         self._changes += 1
         change = Change(n=self._changes, state=SessionNumbers())
         arrivals.collect(change)
-        outbox.collect(change)
+        sent_in = outbox.collect(change)
+        lanes = arrivals.lanes.collect(change) if arrivals.lanes.several else ()
         for collect in self._collect:
             collect(change)
         first = arrivals.first
@@ -431,9 +497,15 @@ class SessionCore:
             generation=arrivals.generation,
             skipped=first.skipped,
             before=arrivals.before,
+            seen_lanes=arrivals.lanes.seen,
+            closed_lanes=arrivals.lanes.closed,
+            opened_lanes=outbox.lanes.opened,
         )
         ack = first.acknowledgement()
-        self._pending.append(SessionSnapshot(change.n, change.state, ack, first.news()))
+        last = arrivals.lanes.take_last()
+        self._pending.append(
+            SessionSnapshot(change.n, change.state, ack, first.news(), lanes, last, sent_in)
+        )
         return change
 
     def committed(self, n: int) -> None:
@@ -443,10 +515,15 @@ class SessionCore:
         while self._pending and self._pending[0].n <= n:
             self._durable = self._pending.popleft()
             self.arrivals.first.handover.durable = self._durable.state.offered
-            self.outbox.first.durable = self._durable.state.assigned
+            self.outbox.lanes.first.durable = self._durable.state.assigned
+            for lane in self._durable.lanes:
+                lane.committed()
+            for out_lane, assigned in self._durable.sent_in:
+                out_lane.durable = assigned
             if self._durable.state.epoch == self._epoch:
                 for start, stop in self._durable.news:
                     self._untold.add(start, stop)
+                self._closed_lanes += self._durable.last
 
     def frames(
         self, *, room: bool = True, budget: int | None = None, piece: bool = True
@@ -466,23 +543,44 @@ class SessionCore:
             some = self._untold.ranges(MAX_RANGES)
             self._untold.drop_below(some[-1][1])
             frames.append(Dropped(some))
-        ack = self._durable.ack
-        if ack != self._told or self._repeat:
+        repeat, ack = self._repeat, self._durable.ack
+        if ack != self._told or repeat:
             if not self._reliable and self._durable.state.dropped:
                 # An earlier DROPPED may have been lost: send all that this ack covers with it.
                 frames = [Dropped(self._durable.state.dropped)]
             self._told = ack
             self._repeat = False
             frames.append(ack)
+        if self.arrivals.lanes.several or self._closed_lanes:
+            frames += self._lane_frames(repeat=repeat)
         window = self.arrivals.window()
         if window != self._told_window:
             self._told_window = window
             frames.append(window)
+        if self.outbox.lanes.several:
+            frames += last_frames(self.outbox.lanes)
         if room:
             frames += self.outbox.order.frames(budget=budget)
             self._hear_refusals()
         for part_frames in self._frames:
             frames += part_frames(room=room, piece=piece)
+        return frames
+
+    def _lane_frames(self, *, repeat: bool) -> list[Frame]:
+        """Return what the gateway is to hear of its lanes except lane 0."""
+        frames: list[Frame] = []
+        for lane in self.arrivals.lanes:
+            if lane.id and not lane.closed:
+                frames += lane.said(repeat=repeat, reliable=self._reliable)
+                if self._windows_again and lane.window is not None:
+                    frames.append(LaneFrame(lane.id, lane.window))
+        self._windows_again = False
+        for lane, window in self.arrivals.lane_credit():
+            lane.window = window
+            frames.append(LaneFrame(lane.id, window))
+        closed, self._closed_lanes = self._closed_lanes, []
+        # The LAST of a closed lane is acknowledged from itself.
+        frames += [LaneFrame(lane, Ack(last + 1, last + 1)) for lane, last in closed]
         return frames
 
     def routed(self, *, piece: bool = True) -> dict[int, list[Frame]]:

@@ -6,6 +6,9 @@ import msgspec
 
 from lasthop.wire.hop.frames import DEFAULT_MAX_FRAME, Credit
 
+LANES = False
+"""Whether devices offer several lanes unless their terms say otherwise."""
+
 
 class DeviceTerms(msgspec.Struct, frozen=True, kw_only=True):
     """The identity that a device states in every HELLO, and its limits, each with its reason."""
@@ -52,6 +55,10 @@ class DeviceTerms(msgspec.Struct, frozen=True, kw_only=True):
     leaves that to the gateway."""
 
     max_frame: int = DEFAULT_MAX_FRAME
+
+    lanes: bool = LANES
+    """Whether to offer the gateway several lanes, so that messages of one queue and priority do not
+    wait for those of another."""
 
     segment: int = 16 << 10
     """The size in bytes above which a body is sent ahead of its message, in pieces."""

@@ -87,7 +87,7 @@ class PiecePart(DevicePart):
             self.incoming.open(frame.key)
         if headers.ahead is None:
             return frame
-        known = frame.seq is not None and self._arrivals.has(frame.seq)
+        known = frame.seq is not None and self._arrivals.has(frame.seq, frame.lane)
         return self.bodies.claim(frame, headers, known=known)
 
     def ended(self, message: Message, *, had: bool) -> None:

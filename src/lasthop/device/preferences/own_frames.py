@@ -40,11 +40,11 @@ class OwnFrames:
     def say_again(self) -> None:
         """Send everything again that the gateway may not have."""
         self._unskipped = {}
-        for number, lane in self._outbox.lanes.items():
+        for lane in self._outbox.lanes:
             unskipped = RangeSet(lane.skips.ranges())
             unskipped.drop_below(lane.confirmed)
             if unskipped:
-                self._unskipped[number] = unskipped
+                self._unskipped[lane.id] = unskipped
         own = (item for item in self._outbox.under_way() if not ordinary(item.frame))
         self._leaving = deque(own)
         for item in self._leaving:
@@ -52,7 +52,7 @@ class OwnFrames:
 
     def frames(self) -> list[Frame]:
         """Return the frames that leave now, of messages with durable numbers."""
-        durable = self._outbox.first.durable
+        durable = self._outbox.lanes.first.durable
         frames = self._skip_frames()
         while self._leaving and self._leaving[0].number < durable:
             item = self._leaving[0]
@@ -64,13 +64,16 @@ class OwnFrames:
     def _skip_frames(self) -> list[Frame]:
         frames: list[Frame] = []
         for number, unskipped in list(self._unskipped.items()):
-            lane = self._outbox.lanes[number]
+            lane = self._outbox.lanes.by_id.get(number)
+            if lane is None:
+                del self._unskipped[number]
+                continue
             for start, stop in unskipped.ranges():
                 farthest = lane.peer_received + FARTHEST
                 if start >= farthest:
                     break
                 count = min(stop, start + FARTHEST, farthest) - start
-                frames.append(Skip(start, count))
+                frames.append(lane.wrap(Skip(start, count)))
                 unskipped.drop_below(start + count)
                 lane.said_skip(start, count)
             if not unskipped:

@@ -248,6 +248,17 @@ class Inbound(Generic[T]):
             return self._advance()
         return [item, *self._advance()]
 
+    def note(self, seq: int) -> None:
+        """Note, while restoring, that an item beyond a gap has arrived and was handed over at
+        once."""
+        self._note(seq, seq + 1)
+        self._advance()
+
+    @property
+    def finished(self) -> Ranges:
+        """The ranges that were delivered beyond the delivered count."""
+        return self._done.lowest_and_last(MAX_RANGES) if self._done is not None else ()
+
     def has(self, seq: int) -> bool:
         """Whether the item of this number has arrived, or was skipped."""
         return seq < self.received or (self._ahead is not None and seq in self._ahead)
