@@ -26,10 +26,14 @@ function fromVector(value) {
     if (BIG.has(name)) return [camel(name), BigInt(item)];
     if (BYTES.has(name)) return [name, unhex(item)];
     if (name === "headers") return [name, fromVector(item)];
+    if (name === "frame") return [name, frameOf(item)];
+    if (name === "lanes") return [name, { seen: item.seen, lanes: (item.lanes ?? []).map((lane) => ({ ...CLAIM, ...lane })) }];
     return [camel(name), item];
   });
   return Object.fromEntries(pairs);
 }
+
+const CLAIM = { received: 0, delivered: 0, individual: [], finished: [] };
 
 /** What a vector leaves out is at its default. */
 const DEFAULTS = {
@@ -42,11 +46,11 @@ const DEFAULTS = {
 };
 const frameOf = (value) => ({ ...DEFAULTS[value.type], ...fromVector(value) });
 
-const TYPES = new Set(["message", "ack", "skip", "dropped", "credit", "ping", "pong", "time", "wanted", "close", "hello", "welcome"]);
+const TYPES = new Set(["message", "ack", "skip", "dropped", "credit", "ping", "pong", "time", "wanted", "close", "hello", "welcome", "lane"]);
 const NAMES = {
   hello: new Set([...fields.HELLO.names, "type", "lowest", "highest"]),
   welcome: new Set([...fields.WELCOME.names, "type", "version"]),
-  message: new Set(["type", "seq", "key", "topic", "headers", "body"]),
+  message: new Set(["type", "seq", "key", "topic", "headers", "body", "lane"]),
 };
 const HEADERS = new Set(fields.HEADERS.names);
 
@@ -154,3 +158,33 @@ for (const { name, handshake, unit } of checksums.damaged.filter(({ stream }) =>
     assert.throws(read, (thrown) => thrown instanceof HopError && thrown.code === "damaged_write");
   });
 }
+
+const lanes = load("lanes.json");
+
+/** The two ends of a channel whose handshake allows lanes. */
+function withLanes() {
+  const decoder = new Decoder();
+  decoder.allowLanes();
+  return { encoder: new Encoder(), decoder };
+}
+
+for (const { name, frames, bytes, mapping = lanes.mapping, error, decode_only } of lanes.cases) {
+  if (mapping === "unordered") continue; // This SDK has no such channel.
+  test(`lanes.json: ${name}`, () => {
+    const { encoder, decoder } = withLanes();
+    if (error) {
+      assert.throws(() => decoder.decode(unitOf(mapping, bytes)), { code: error });
+      return;
+    }
+    const values = frames.map(frameOf);
+    assert.deepEqual(decoder.decode(unitOf(mapping, bytes)), values);
+    if (decode_only) return;
+    const found = mapping === "stream" ? hex(encoder.units([...values, { type: "ping" }])[0]).slice(2, -4) : encoder.units(values).map(hex).join("");
+    assert.equal(found, bytes);
+  });
+}
+
+test("lanes.json: without the feature every word of lanes is an error", () => {
+  assert.throws(() => new Decoder().decode(unhex("810261")), { code: "malformed_frame" });
+  assert.throws(() => new Decoder().decode(unhex("4b02")), { code: "unsupported_frame" });
+});

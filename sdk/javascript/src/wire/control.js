@@ -48,7 +48,7 @@ function hello(payload) {
   if (named !== (found.epoch !== undefined)) {
     throw malformed("an incarnation and an epoch must come together or not at all");
   }
-  if (!named && ["received", "delivered", "individual", "dropped"].some((name) => name in found)) {
+  if (!named && ["received", "delivered", "individual", "dropped", "lanes", "laneDropped"].some((name) => name in found)) {
     throw malformed("a HELLO has counts but names no epoch");
   }
   return /** @type {import("./frames.js").Hello} */ ({ type: "hello", ...found, lowest, highest });
@@ -82,6 +82,37 @@ function readAck(payload) {
   if (numbers.length < 2) throw malformed("an ACK must have a received and a delivered count");
   const [received, delivered] = numbers;
   return ack(received, delivered, fields.absoluteRanges(received, numbers.slice(2)));
+}
+
+/** @type {Read} */
+function unorderedAck(payload) {
+  const numbers = fields.readNumbers(payload, 3 + 4 * MAX_RANGES);
+  if (numbers.length < 2) throw malformed("an ACK must have a received and a delivered count");
+  const [received, delivered, ...pairs] = numbers;
+  const end = pairs.findIndex((number, index) => index % 2 === 0 && number === 0);
+  if (end === pairs.length - 1 && end >= 0) throw malformed("a zero ends the pairs of an acknowledgement for nothing");
+  const individual = fields.absoluteRanges(received, end < 0 ? pairs : pairs.slice(0, end));
+  const finished = end < 0 ? [] : fields.absoluteRanges(delivered, pairs.slice(end + 1));
+  if (Math.max(individual.length, finished.length) > MAX_RANGES) {
+    throw malformed("there are more numbers than a list may have", { most: MAX_RANGES });
+  }
+  return { ...ack(received, delivered, individual), ...(finished.length ? { finished } : {}) };
+}
+
+/**
+ * Return a frame that is about the numbers of a lane, except an ADVANCE.
+ * @param {number} lane @param {number} kind @param {Uint8Array} payload
+ * @returns {import("./frames.js").LaneFrame}
+ */
+export function readLaneFrame(lane, kind, payload) {
+  if (kind === layout.LAST) {
+    const [number] = exactly(1, "LAST", payload);
+    return { type: "lane", lane, frame: { type: "last", number } };
+  }
+  const reader = kind === layout.ACK && lane & 1 ? unorderedAck : IN_LANES.get(kind);
+  if (!reader) throw malformed("a frame of this type is never about a lane", { type: kind });
+  const frame = /** @type {import("./frames.js").LaneFrame["frame"]} */ (reader(payload));
+  return { type: "lane", lane, frame };
 }
 
 /** @type {Read} */
@@ -120,6 +151,14 @@ function wanted(payload) {
 }
 
 /** @type {Map<number, Read>} */
+const IN_LANES = new Map([
+  [layout.ACK, readAck],
+  [layout.SKIP, skip],
+  [layout.CREDIT, credit],
+  [layout.DROPPED, dropped],
+]);
+
+/** @type {Map<number, Read>} */
 const READERS = new Map([
   [layout.PING, (payload) => (exactly(0, "PING", payload), { type: "ping" })],
   [layout.PONG, (payload) => (exactly(0, "PONG", payload), { type: "pong" })],
@@ -148,7 +187,7 @@ export function readControl(kind, payload) {
 
 /**
  * Return the type byte and the payload of a frame.
- * @param {Frame} frame @returns {Uint8Array}
+ * @param {Frame | import("./frames.js").Last} frame @returns {Uint8Array}
  */
 export function writeControl(frame) {
   const out = new Writer();
@@ -168,6 +207,8 @@ export function writeControl(frame) {
       return out.take();
     case "credit":
       return out.byte(layout.CREDIT).varint(frame.messages).varint(frame.bytes).take();
+    case "last":
+      return out.byte(layout.LAST).varint(frame.number).take();
     case "dropped":
       return out.byte(layout.DROPPED).put(fields.writeRanges(-1, frame.ranges)).take();
     case "close":

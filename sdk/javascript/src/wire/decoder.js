@@ -6,9 +6,10 @@
 
 import { HopError, frameTooLarge, malformed } from "../errors.js";
 import { Reader, decodeText } from "./bytes.js";
-import { readAdvance, readControl } from "./control.js";
+import { readAdvance, readControl, readLaneFrame } from "./control.js";
 import * as fields from "./fields.js";
-import { DEFAULT_MAX_FRAME, MAX_TOPIC, ack } from "./frames.js";
+import { DEFAULT_MAX_FRAME, Feature, MAX_TOPIC, ack } from "./frames.js";
+import { LaneContexts, readLane } from "./lanes.js";
 import * as layout from "./layout.js";
 
 /** @typedef {import("./frames.js").Frame} Frame */
@@ -25,6 +26,13 @@ export class Decoder {
     this._next = 0;
     this._received = 0;
     this._delivered = 0;
+    /** @type {LaneContexts | null} The contexts of lanes; null where the handshake allows none. */
+    this._lanes = null;
+  }
+
+  /** Decode what is about lanes other than lane 0; without this it is an error. */
+  allowLanes() {
+    this._lanes ??= new LaneContexts();
   }
 
   /**
@@ -79,6 +87,10 @@ export class Decoder {
       frames.push(this._message(kind, reader));
       return;
     }
+    if (kind === layout.LANE && this._lanes) {
+      frames.push(this._laneFrame(this._lanes, reader));
+      return;
+    }
     const payload = reader.rest();
     const frame = kind === layout.ADVANCE ? this._advance(payload) : readControl(kind, payload);
     if (!frame) return;
@@ -92,12 +104,13 @@ export class Decoder {
       // Messages may follow in the same unit, numbered by what this frame says.
       const received = frame.received ?? 0;
       this.begin(frame.resumed ? this._next : 0, received, received);
+      if ((frame.features ?? 0) & Feature.LANES) this.allowLanes();
     }
   }
 
   /** @param {number} flags @param {Reader} reader @returns {import("./frames.js").MessageFrame} */
   _message(flags, reader) {
-    if (flags & layout.SEGMENT) throw malformed("a message is a segment, which version 1 does not have");
+    if (flags & layout.IN_LANE) return this._inLane(flags, reader);
     const seq = this._sequence(flags, reader);
     const key = this._messageKey(flags, reader);
     const topic = flags & layout.TOPIC ? this._topic(reader) : null;
@@ -109,6 +122,37 @@ export class Decoder {
       if (Object.keys(found).length) headers = found;
     }
     return { type: "message", seq, key, topic, headers, body: reader.rest().slice() };
+  }
+
+  /** @param {number} flags @param {Reader} reader @returns {import("./frames.js").MessageFrame} */
+  _inLane(flags, reader) {
+    const lanes = this._lanes;
+    if (!lanes) throw malformed("a message is in a lane, which the handshake did not allow");
+    if (flags & layout.UNSEQUENCED) throw malformed("a message is marked as unsequenced but has a lane");
+    const lane = readLane(reader);
+    const [next, key] = [this._next, this._key];
+    ({ next: this._next, key: this._key } = lanes.nextMessage(lane, key));
+    const frame = this._message(flags & ~layout.IN_LANE, reader);
+    lanes.noteMessage(lane, { next: this._next, key: this._key });
+    [this._next, this._key] = [next, key];
+    return { ...frame, lane };
+  }
+
+  /** @param {LaneContexts} lanes @param {Reader} reader @returns {import("./frames.js").LaneFrame} */
+  _laneFrame(lanes, reader) {
+    const lane = readLane(reader);
+    const kind = reader.done ? layout.ADVANCE : reader.byte();
+    const payload = reader.rest();
+    if (kind !== layout.ADVANCE) {
+      const read = readLaneFrame(lane, kind, payload);
+      if (read.frame.type === "ack") {
+        lanes.noteAck(lane, { received: read.frame.received, delivered: read.frame.delivered });
+      }
+      return read;
+    }
+    const frame = advanced(lanes.lastAcknowledged(lane), payload);
+    lanes.noteAck(lane, { received: frame.received, delivered: frame.delivered });
+    return { type: "lane", lane, frame };
   }
 
   /** @param {number} flags @param {Reader} reader */
@@ -153,11 +197,19 @@ export class Decoder {
 
   /** @param {Uint8Array} payload */
   _advance(payload) {
-    const count = readAdvance(payload);
-    const received = this._received + count;
-    if (!Number.isSafeInteger(received)) throw malformed("an acknowledgement counts beyond 53 bits");
-    return ack(received, this._delivered + count);
+    return advanced({ received: this._received, delivered: this._delivered }, payload);
   }
+}
+
+/**
+ * Return the acknowledgement that an ADVANCE says after these counts.
+ * @param {{received: number, delivered: number}} last @param {Uint8Array} payload
+ */
+function advanced(last, payload) {
+  const count = readAdvance(payload);
+  const received = last.received + count;
+  if (!Number.isSafeInteger(received)) throw malformed("an acknowledgement counts beyond 53 bits");
+  return ack(received, last.delivered + count);
 }
 
 /**

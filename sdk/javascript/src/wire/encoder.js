@@ -9,9 +9,12 @@ import { Reader, Writer, utf8 } from "./bytes.js";
 import { writeControl } from "./control.js";
 import * as fields from "./fields.js";
 import { DEFAULT_CONTENT_TYPE, DEFAULT_MAX_FRAME, MAX_TOPIC } from "./frames.js";
+import { LaneContexts, checkedLane } from "./lanes.js";
 import * as layout from "./layout.js";
 
 /** @typedef {import("./frames.js").Frame} Frame */
+
+const ONLY_UNORDERED = "only a lane without order has numbers finished beyond a gap";
 
 export class Encoder {
   /** @param {string} [preferred] the first type of the peer's accept list, which is not sent */
@@ -25,6 +28,8 @@ export class Encoder {
     this._next = 0;
     this._received = 0;
     this._delivered = 0;
+    /** @type {LaneContexts | null} */
+    this._lanes = null;
   }
 
   /**
@@ -71,8 +76,9 @@ export class Encoder {
    */
   encode(frame) {
     let content;
-    if (frame.type === "message") content = this._message(frame);
-    else if (frame.type === "ack") content = this._ack(frame);
+    if (frame.type === "message") content = frame.lane ? this._inLane(frame) : this._message(frame);
+    else if (frame.type === "ack") content = this._ackFrame(frame);
+    else if (frame.type === "lane") content = this._laneFrame(frame);
     else content = writeControl(frame);
     if (content.length > this.maxFrame) {
       throw new LasthopError("too_large", "the frame is larger than the peer accepts", { size: content.length });
@@ -81,10 +87,42 @@ export class Encoder {
   }
 
   /** @param {import("./frames.js").MessageFrame} frame */
+  _inLane(frame) {
+    const lane = checkedLane(frame.lane ?? 0);
+    if (frame.seq === null) throw new RangeError("a message without a number has no lane");
+    this._lanes ??= new LaneContexts();
+    const [next, key] = [this._next, this._key];
+    ({ next: this._next, key: this._key } = this._lanes.nextMessage(lane, key));
+    try {
+      const content = this._message(frame);
+      this._lanes.noteMessage(lane, { next: this._next, key: this._key });
+      return content;
+    } finally {
+      [this._next, this._key] = [next, key];
+    }
+  }
+
+  /** @param {import("./frames.js").LaneFrame} frame */
+  _laneFrame({ lane, frame }) {
+    const out = new Writer().byte(layout.LANE).varint(checkedLane(lane));
+    if (frame.type !== "ack") return out.put(writeControl(frame)).take();
+    if (frame.finished?.length && !(lane & 1)) throw new RangeError(ONLY_UNORDERED);
+    this._lanes ??= new LaneContexts();
+    const said = this._ack(frame, this._lanes.lastAcknowledged(lane));
+    this._lanes.noteAck(lane, { received: frame.received, delivered: frame.delivered });
+    // Nothing behind the lane is an ADVANCE by one.
+    return said.length === 1 ? out.take() : out.put(said).take();
+  }
+
+  /** @param {import("./frames.js").MessageFrame} frame */
   _message(frame) {
     const { seq, key, topic, headers, body } = frame;
     let flags = layout.MESSAGE;
     const head = new Writer();
+    if (frame.lane) {
+      flags |= layout.IN_LANE;
+      head.varint(frame.lane);
+    }
     if (seq === null) flags |= layout.UNSEQUENCED;
     else if (seq !== this._next) {
       flags |= layout.NUMBERED;
@@ -137,18 +175,31 @@ export class Encoder {
   }
 
   /** @param {import("./frames.js").Ack} ack */
-  _ack(ack) {
-    const step = ack.received - this._received;
-    const together = step === ack.delivered - this._delivered;
+  _ackFrame(ack) {
+    if (ack.finished?.length) throw new RangeError(ONLY_UNORDERED);
+    const content = this._ack(ack, { received: this._received, delivered: this._delivered });
     this._received = ack.received;
     this._delivered = ack.delivered;
+    return content;
+  }
+
+  /**
+   * Return an ACK, or the ADVANCE that says the same after these counts were said last.
+   * @param {import("./frames.js").Ack} ack @param {{received: number, delivered: number}} last
+   */
+  _ack(ack, last) {
+    const step = ack.received - last.received;
+    const together = step === ack.delivered - last.delivered;
     const out = new Writer();
-    if (together && step > 0 && !ack.individual.length) {
+    if (together && step > 0 && !ack.individual.length && !ack.finished?.length) {
       out.byte(layout.ADVANCE);
       return step === 1 ? out.take() : out.varint(step).take();
     }
     out.byte(layout.ACK).varint(ack.received).varint(ack.delivered);
-    return out.put(fields.writeRanges(ack.received, ack.individual)).take();
+    out.put(fields.writeRanges(ack.received, ack.individual));
+    // A zero, neither a gap nor a run, ends the pairs.
+    if (ack.finished?.length) out.byte(0).put(fields.writeRanges(ack.delivered, ack.finished));
+    return out.take();
   }
 }
 

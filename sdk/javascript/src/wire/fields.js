@@ -7,6 +7,7 @@
 import { malformed, unsupported } from "../errors.js";
 import { Reader, Writer, decodeText, utf8 } from "./bytes.js";
 import { DEFAULT_MAX_FRAME, DEFAULT_PRIORITY, MAX_LIST, MAX_RANGES, Reliability } from "./frames.js";
+import { LANES_IN_HELLO, LANES_IN_WELCOME, LANE_COUNTS, LANE_DROPPED, LANE_HELD, LANE_IDS, putRanges } from "./lanes.js";
 
 const MIN_MAX_FRAME = 2 ** 13;
 
@@ -21,14 +22,8 @@ const MIN_MAX_FRAME = 2 ** 13;
  * @param {number} received @param {Ranges} ranges
  */
 export function writeRanges(received, ranges) {
-  if (ranges.length > MAX_RANGES) throw new RangeError(`at most ${MAX_RANGES} ranges can be sent at once`);
   const out = new Writer();
-  let at = received;
-  for (const [start, stop] of ranges) {
-    if (!(at < start && start < stop)) throw new RangeError("ranges ascend, with gaps between them");
-    out.varint(start - at).varint(stop - start);
-    at = stop;
-  }
+  putRanges(out, received, ranges);
   return out.take();
 }
 
@@ -240,8 +235,11 @@ class Table {
       seen.add(tag);
       const content = reader.slice(length);
       const row = this._byTag.get(tag);
-      if (row) found[row[1]] = row[2].read(content);
-      else if (tag >= 0x80) throw unsupported("a field that must be understood has an unknown tag", { tag });
+      if (row) {
+        const value = row[2].read(content);
+        // An empty list is not sent: whoever sends one says the same.
+        if (!Array.isArray(value) || value.length) found[row[1]] = value;
+      } else if (tag >= 0x80) throw unsupported("a field that must be understood has an unknown tag", { tag });
     }
     // Computed after all fields are read, because fields come in any order.
     if (found.individual) found.individual = absoluteRanges(found.received ?? 0, found.individual);
@@ -271,6 +269,9 @@ export const HELLO = new Table(
   [23, "assigned", NUMBER],
   [24, "storage", NUMBER],
   [25, "join", FLAG, false],
+  [26, "lanes", LANES_IN_HELLO],
+  [27, "laneDropped", LANE_DROPPED],
+  [30, "sending", LANE_IDS],
   [0x81, "probe", FLAG, false],
 );
 
@@ -291,7 +292,11 @@ export const WELCOME = new Table(
   [20, "resumed", FLAG, false],
   [21, "superseded", NUMBER],
   [25, "joined", FLAG, false],
+  [26, "lanes", LANES_IN_WELCOME],
+  [27, "laneClosed", LANE_COUNTS],
   [28, "found", NUMBER],
+  [30, "sending", LANE_IDS],
+  [31, "laneSuperseded", LANE_HELD],
 );
 
 /**

@@ -9,13 +9,15 @@ export const ERROR_TYPE = "application/vnd.lasthop.error+json";
 export const DEFAULT_PRIORITY = 4;
 export const DEFAULT_MAX_FRAME = 2 ** 20 + 2 ** 10;
 export const MAX_RANGES = 256;
+/** The most lanes that may be open in one direction, beside lane 0. */
+export const MAX_LANES = 64;
 export const MAX_LIST = 64;
 export const MAX_TOPIC = 512;
 
 /** @type {Readonly<Credit>} The window of a peer that names none. */
 export const DEFAULT_WINDOW = Object.freeze({ messages: 64, bytes: 2 ** 20 });
 
-export const Feature = Object.freeze({ BUNDLE: 1, TIME: 2, CHECKSUMS: 32 });
+export const Feature = Object.freeze({ BUNDLE: 1, TIME: 2, CHECKSUMS: 32, LANES: 64 });
 
 export const Operation = Object.freeze({
   DATA: 0,
@@ -64,6 +66,18 @@ export const CloseCode = Object.freeze({
  * @property {string | null} topic
  * @property {Headers | null} headers
  * @property {Uint8Array} body
+ * @property {number} [lane] The lane, unless it is lane 0.
+ *
+ * @typedef {object} LaneClaim What a receiver has of one lane.
+ * @property {number} lane
+ * @property {number} [received]
+ * @property {number} [delivered]
+ * @property {Ranges} [individual]
+ * @property {Ranges} [finished] Of a lane without order: delivered beyond the delivered count.
+ *
+ * @typedef {object} LaneClaims What a receiver knows of the peer's lanes beside lane 0.
+ * @property {number} seen One more than the largest number of a lane that it knows, closed ones included.
+ * @property {LaneClaim[]} [lanes] Every lane with a number below `seen` that is not closed.
  *
  * @typedef {object} Hello
  * @property {"hello"} type
@@ -89,6 +103,9 @@ export const CloseCode = Object.freeze({
  * @property {number} [storage]
  * @property {boolean} [join]
  * @property {boolean} [probe]
+ * @property {LaneClaims} [lanes] What the device has of the gateway's lanes.
+ * @property {[number, Ranges][]} [laneDropped]
+ * @property {number[]} [sending] The lanes that the device has open.
  * @property {number} [lowest]
  * @property {number} [highest]
  *
@@ -111,10 +128,14 @@ export const CloseCode = Object.freeze({
  * @property {number} [heartbeat]
  * @property {number} [found]
  * @property {boolean} [joined]
+ * @property {LaneClaims} [lanes] What the gateway has of the device's lanes.
+ * @property {[number, number][]} [laneClosed]
+ * @property {number[]} [sending] The lanes that the gateway has open.
+ * @property {[number, number, Ranges][]} [laneSuperseded]
  * @property {number} [version]
  *
  * @typedef {{type: "close", code: number, retryAfterMs: number, reason: string}} Close
- * @typedef {{type: "ack", received: number, delivered: number, individual: Ranges}} Ack
+ * @typedef {{type: "ack", received: number, delivered: number, individual: Ranges, finished?: Ranges}} Ack
  * @typedef {{type: "skip", first: number, count: number}} Skip
  * @typedef {{type: "dropped", ranges: Ranges}} Dropped
  * @typedef {{type: "credit", messages: number, bytes: number}} CreditFrame
@@ -122,7 +143,10 @@ export const CloseCode = Object.freeze({
  * @typedef {{type: "pong"}} Pong
  * @typedef {{type: "time", own: number, peer: number}} Time
  * @typedef {{type: "wanted", links: string[]}} Wanted
- * @typedef {MessageFrame | Hello | Welcome | Close | Ack | Skip | Dropped | CreditFrame | Ping | Pong | Time | Wanted} Frame
+ * @typedef {{type: "last", number: number}} Last The number that closes a lane.
+ * @typedef {{type: "lane", lane: number, frame: Ack | Skip | CreditFrame | Dropped | Last}} LaneFrame
+ *   A frame about the numbers of a lane other than lane 0.
+ * @typedef {MessageFrame | LaneFrame | Hello | Welcome | Close | Ack | Skip | Dropped | CreditFrame | Ping | Pong | Time | Wanted} Frame
  */
 
 /** @param {number} code @param {string} reason @param {number} [retryAfterMs] @returns {Close} */

@@ -18,6 +18,8 @@ export const ADVANCE = 0x44;
 export const SKIP = 0x45;
 export const CREDIT = 0x46;
 export const DROPPED = 0x47;
+export const LANE = 0x4b;
+export const LAST = 0x4c;
 
 export const MESSAGE = 0x80;
 export const NUMBERED = 0x40;
@@ -29,7 +31,7 @@ export const KEY_NONE = 0x30;
 export const TOPIC = 0x08;
 export const HEADERS = 0x04;
 export const UNSEQUENCED = 0x02;
-export const SEGMENT = 0x01;
+export const IN_LANE = 0x01;
 
 /** A key has 41 bits of milliseconds, 10 of node, 12 of counter. */
 export const TIME_SHIFT = 22n;
