@@ -79,6 +79,8 @@ class Rig:
         self.feeds: list[SendPiece] = []
         """Pieces that have not left the unsent buffer; `drain` lets them."""
         self.carries: list[Carry] = []
+        self.gone: set[int] = set()
+        """The numbers of parcels of which something has left."""
         self.notifies: list[Notify] = []
         self.consults: list[Consult] = []
         self.matches: list[MatchFilters] = []
@@ -88,13 +90,24 @@ class Rig:
         self.gateway = self._start()
 
     def _start(self) -> Gateway:
-        return Gateway(
+        gateway = Gateway(
             self.identity,
             self.store.open(),
             random64=lambda: self.random.getrandbits(64),
             now=self.now,
             features=self._features,
         )
+        gateway.air.withdraw = self._withdraw
+        return gateway
+
+    def _withdraw(self, variant: str, number: int) -> bool:
+        """Take back a parcel that waits inside its carrier."""
+        found = [c for c in self.carries if c.parcel.number == number]
+        if not found or number in self.gone:
+            return False
+        assert found[0].parcel.route.variant == variant
+        self.carries.remove(found[0])
+        return True
 
     # The driver.
 

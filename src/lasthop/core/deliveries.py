@@ -201,6 +201,15 @@ class Deliveries:
             return self.step(delivery, Step.TIME_OUT, now, f"{reason}; the device may have had it")
         return self.step(delivery, step, now, reason, code=code)
 
+    def recall(self, delivery: Delivery, now: Micros) -> bool:
+        """Return whether a delivery can be taken back reliably. One that waits inside a carrier is
+        taken from the carrier for that, and leaves again later unless its caller ends it."""
+        if delivery.revocable:
+            return True
+        if delivery.state is not SENDING:
+            return False
+        return any(recall(delivery, now) for recall in self.moments.recall)
+
     def watch(self, key: int) -> None:
         """Report changes of this message as `Changed` effects, until `unwatch` was called as often
         as `watch`."""

@@ -519,6 +519,11 @@ class CoreFeature:
         message."""
         return None
 
+    def recall(self, delivery: Delivery, now: Micros) -> bool:
+        """A released delivery is to be taken back. Return True if nothing of it has left: it is
+        pending again."""
+        return False
+
     def replied(self, message: int, device: int, reply: int) -> None:
         """A device has answered a publisher's message; `reply` is the key of the answer."""
 

@@ -26,6 +26,7 @@ class Moments:
     capacity: tuple[Callable[[str], int], ...] = ()
     owned: tuple[Callable[[Item], None], ...] = ()
     take_back: tuple[Callable[[str, int, Micros], tuple[int, int] | None], ...] = ()
+    recall: tuple[Callable[[Delivery, Micros], bool], ...] = ()
     replied: tuple[Callable[[int, int, int], None], ...] = ()
     intake: tuple[Callable[[Arrival, Micros], bool], ...] = ()
 

@@ -3,7 +3,8 @@
 A channel is a conversation that a device began; a carrier brings one push to a device that has no
 channel: by a datagram, a transaction, a request. The core hands over a `Parcel` when everything
 that it depends on is durable, and gets exactly one `Outcome` for it, unless the gateway dies in
-between.
+between. A parcel may wait inside its carrier, for a session or for its turn; until something of it
+has left, the core can take it back by `withdraw`.
 
 Other bearers (short messages, SIP, point to multipoint) are carriers in other packages.
 """
@@ -23,6 +24,9 @@ from lasthop.decision.routes import Route, Variation
 class Parcel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One push for one device, as its publisher wrote it."""
 
+    number: int = 0
+    """The number by which `Carrier.withdraw` names the parcel, and which no other parcel has at the
+    time; 0: the parcel is never withdrawn."""
     route: Route
     content_type: str
     headers: tuple[tuple[str, str], ...]
@@ -94,7 +98,12 @@ class Carrier(Protocol):
 
     def carry(self, parcel: Parcel, report: Callable[[Outcome], None]) -> None:
         """Deliver a parcel. `report` is called once, at once or later, on the thread that runs the
-        carriers."""
+        carriers; never for a parcel that was withdrawn."""
+        ...
+
+    def withdraw(self, number: int) -> bool:
+        """Take a parcel back. Return True if nothing of it has left: then nothing will, and no
+        outcome is reported. False: it is too late; the outcome was reported or will be."""
         ...
 
 

@@ -69,7 +69,11 @@ async def on_air(
             )
             carriers[Variant.WSP_SESSION] = wsp
         for variant, kind in others.items():
-            carriers[variant] = await stack.enter_async_context(kind.open(clock, reachable))
+            carrier = await stack.enter_async_context(kind.open(clock, reachable))
+            for name in ("carry", "withdraw"):
+                if not callable(getattr(carrier, name, None)):
+                    raise Failure(f"plugins.carriers: {variant!r} lacks a method {name!r}")
+            carriers[variant] = carrier
         yield carriers
 
 

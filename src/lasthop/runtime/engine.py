@@ -105,6 +105,7 @@ class Engine:
         self._failed = failed
         self._observer = observer or Observer()
         self._carriers = carriers or {}
+        gateway.air.withdraw = self._withdraw
         self._tell = tell
         self._consult = consult
         self._match = match
@@ -422,6 +423,10 @@ class Engine:
             report(NotReached(f"this gateway does not serve {variant}"))
         else:
             carrier.carry(carry.parcel, report)
+
+    def _withdraw(self, variant: str, number: int) -> bool:
+        carrier = self._carriers.get(variant)
+        return carrier is not None and carrier.withdraw(number)
 
     def _carried(self, message: int, device: int, variant: str, outcome: Outcome) -> None:
         if not self._stopped:

@@ -123,6 +123,7 @@ class GatewayNode:
             now=self._kernel.now(),
         )
         self._carriers = self._make_carriers(restored.boot)
+        self.gateway.air.withdraw = self._withdraw
         self.turn()
 
     def crash(self, writing: Commit | None = None) -> None:
@@ -330,6 +331,9 @@ class GatewayNode:
         if self.gateway is gateway:
             gateway.air.carried(message, device, outcome, self._kernel.now())
             self._kernel.after(0, self.turn)
+
+    def _withdraw(self, variant: str, number: int) -> bool:
+        return self._carriers[variant].withdraw(number)
 
     def _fetched(self, gateway: Gateway, messages: dict[int, Message]) -> None:
         if self.gateway is gateway:

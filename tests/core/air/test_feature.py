@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from lasthop.clock import DAY, HOUR, MINUTE, SECOND
@@ -9,6 +11,7 @@ from lasthop.core.air.feature import FIRST_PAUSE
 from lasthop.core.gateway import Identity
 from lasthop.core.lifecycle import State
 from lasthop.core.limits import Limits
+from lasthop.core.publishing.acceptance import Withdrawal
 from lasthop.decision.constraints import QuietHours
 from lasthop.decision.links import Link, Tariff
 from lasthop.decision.preferences import Preferences
@@ -295,6 +298,119 @@ class TestOutcomes:
         rig.report(NotReached("no session"))
         expected = [State.DELIVERED, State.TIMED_OUT, State.EXPIRED]
         assert [rig.state(key) for key in keys] == expected
+
+
+class TestTakingBack:
+    """What waits inside a carrier can be taken back until something of it has left."""
+
+    def carried(self, *names: str, **fields: Any) -> tuple[Rig, list[int]]:
+        rig = Rig()
+        rig.add("phone", SESSION)
+        keys = rig.publish(*[to("phone", name.encode(), **fields) for name in names])
+        rig.run()
+        assert len(rig.carries) == len(names)
+        return rig, keys
+
+    def test_a_push_that_waits_inside_its_carrier_is_cancelled(self) -> None:
+        rig, (one, two) = self.carried("one", "two")
+        assert rig.gateway.cancel(APP, one, rig.now) == Withdrawal(1, 0)
+        rig.run()
+        assert rig.state(one) is State.CANCELLED
+        assert rig.row(one).attempts == 0
+        assert rig.report(Sent()).message == two
+        rig.pass_time(DAY)
+        assert rig.carries == []
+
+    def test_it_is_too_late_once_something_has_left(self) -> None:
+        rig, (key,) = self.carried("one")
+        rig.gone.add(rig.carries[0].parcel.number)
+        assert rig.gateway.cancel(APP, key, rig.now) == Withdrawal(0, 1)
+        rig.report(Confirmed())
+        assert rig.state(key) is State.DELIVERED
+
+    def test_after_an_earlier_attempt_it_stays_with_its_carrier(self) -> None:
+        rig, (key,) = self.carried("one")
+        rig.report(Unanswered("no response"))
+        rig.pass_time(FIRST_PAUSE)
+        assert rig.gateway.cancel(APP, key, rig.now) == Withdrawal(0, 1)
+        assert rig.report(Confirmed()).message == key
+        assert rig.state(key) is State.DELIVERED
+
+    @pytest.mark.parametrize("resident", [0, 1 << 20])
+    def test_on_the_way_to_its_carrier_it_is_cancelled_too(self, resident: int) -> None:
+        rig = Rig(Limits(resident=resident))
+        rig.add("phone", SESSION)
+        (key,) = rig.publish(to("phone", b"one"))
+        rig.run()
+        if resident:
+            rig.report(NotReached("no session"))
+            rig.pass_time(FIRST_PAUSE - 1)
+            rig.now += 1
+            rig.settle()  # Its second release is not durable yet.
+        assert rig.state(key) is State.SENDING or resident
+        assert rig.gateway.cancel(APP, key, rig.now) == Withdrawal(1, 0)
+        rig.fetch()
+        rig.pass_time(DAY)
+        assert rig.carries == []
+        assert rig.state(key) is State.CANCELLED
+
+    def test_it_is_replaced(self) -> None:
+        rig, (key,) = self.carried("old")
+        new = to("phone", b"new")
+        withdrawal, _ = rig.gateway.replace(APP, key, "publisher:test", new, rig.now)
+        assert withdrawal == Withdrawal(1, 0)
+        rig.run()
+        assert rig.state(key) is State.REPLACED
+        assert [carry.parcel.body for carry in rig.carries] == [b"new"]
+
+    def test_it_is_replaced_under_its_key(self) -> None:
+        rig, (key,) = self.carried("old", replace_key="score")
+        rig.publish(to("phone", b"new", replace_key="score"))
+        rig.run()
+        assert rig.state(key) is State.REPLACED
+        assert [carry.parcel.body for carry in rig.carries] == [b"new"]
+
+    def test_what_has_left_is_delivered_beside_what_replaces_it(self) -> None:
+        rig, (key,) = self.carried("old", replace_key="score")
+        rig.gone.add(rig.carries[0].parcel.number)
+        rig.publish(to("phone", b"new", replace_key="score"))
+        rig.run()
+        assert [carry.parcel.body for carry in rig.carries] == [b"old", b"new"]
+        rig.report(Sent())
+        rig.report(Sent())
+        assert rig.states() == {State.SENT: 2}
+        assert rig.state(key) is State.SENT
+
+    def test_one_that_is_taken_back_for_nothing_leaves_again_once(self) -> None:
+        rig, (key,) = self.carried("one")
+        delivery = rig.gateway.deliveries.items[key].deliveries[0]
+        assert rig.gateway.deliveries.recall(delivery, rig.now)
+        assert rig.carries == []
+        rig.run()
+        assert rig.report(Sent()).message == key
+        assert rig.state(key) is State.SENT
+        assert rig.row(key).attempts == 1
+
+    def test_a_release_that_was_taken_back_does_not_leave_beside_the_next_one(self) -> None:
+        rig = Rig()
+        rig.add("phone", SESSION)
+        (key,) = rig.publish(to("phone", b"one"))
+        rig.settle()
+        rig.take()
+        delivery = rig.gateway.deliveries.items[key].deliveries[0]
+        assert rig.gateway.deliveries.recall(delivery, rig.now)
+        rig.run()
+        assert len(rig.carries) == 1
+        rig.report(Sent())
+        assert rig.state(key) is State.SENT
+
+    def test_a_cancellation_that_no_commit_has_is_forgotten(self) -> None:
+        rig, (key,) = self.carried("one")
+        rig.gateway.cancel(APP, key, rig.now)
+        rig.crash()
+        rig.run()
+        assert rig.report(Confirmed()).message == key
+        assert rig.state(key) is State.DELIVERED
 
 
 class TestVariants:

@@ -84,6 +84,47 @@ async def test_many_go_over_one_connection_in_order(phone: Phone, sender: Sender
     assert len(phone._transports) == 1
 
 
+async def test_a_push_that_waits_for_its_turn_is_withdrawn(phone: Phone, sender: Sender) -> None:
+    futures = {n: sender.start(b"%d" % n, number=n) for n in (1, 2, 3)}
+    assert sender.carrier.withdraw(2), "nothing is connected yet"
+    assert not sender.carrier.withdraw(2)
+    assert await asyncio.gather(futures[1], futures[3]) == [Confirmed()] * 2
+    assert [post.pushed[1] for post in phone.posts] == [b"1", b"3"]
+    assert not futures[2].done()
+    assert not sender.carrier.withdraw(1), "it was confirmed"
+
+
+async def test_a_push_that_was_posted_is_not_withdrawn(phone: Phone, sender: Sender) -> None:
+    refused: list[bool] = []
+
+    def answer(request: Request) -> bytes:
+        if request.method == "OPTIONS":
+            return registered()
+        refused.append(sender.carrier.withdraw(1))
+        return accepted(request)
+
+    phone.answer = answer
+    assert await sender.send(number=1) == Confirmed()
+    assert refused == [False]
+
+
+async def test_a_push_that_its_client_calls_stale_has_left(phone: Phone, sender: Sender) -> None:
+    stale = b"HTTP/1.1 204 No Content\r\nX-Wap-Push-Status: 256\r\nX-Wap-CPITag: a\r\n\r\n"
+    posts, withdrawn = 0, list[bool]()
+
+    def answer(request: Request) -> bytes:
+        nonlocal posts
+        if request.method == "OPTIONS":
+            withdrawn.append(sender.carrier.withdraw(1) if posts else False)
+            return registered()
+        posts += 1
+        return stale if posts == 1 else accepted(request)
+
+    phone.answer = answer
+    assert await sender.send(number=1) == Confirmed()
+    assert (posts, withdrawn) == (2, [False, False])
+
+
 async def test_content_comes_back_when_it_is_welcome(phone: Phone, sender: Sender) -> None:
     def answer(request: Request) -> bytes:
         if request.method == "OPTIONS":

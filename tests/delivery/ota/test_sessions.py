@@ -188,6 +188,52 @@ def test_what_no_transaction_carries_is_refused_at_once_and_not_when_its_turn_co
     assert gateway.outcome(b"first") == Confirmed()
 
 
+def test_a_push_that_waits_for_a_session_is_withdrawn() -> None:
+    air = Air(1)
+    gateway, phone = Gateway(air), Phone(air)
+    phone.obeys = False
+    gateway.carry(b"one", number=1)
+    gateway.carry(b"two", number=2)
+    assert gateway.carrier.withdraw(1)
+    assert not gateway.carrier.withdraw(1), "it has gone"
+    assert not gateway.carrier.withdraw(7), "there never was one"
+    phone.obeys = True
+    air.run(limit=2 * ASK_EVERY)
+    assert gateway.outcome(b"two") == Confirmed()
+    assert (gateway.outcomes[b"one"], phone.had[b"one"]) == ([], 0)
+    assert not gateway.carrier.withdraw(2), "it is confirmed"
+
+
+def test_a_client_that_is_wanted_for_nothing_is_asked_no_more() -> None:
+    air = Air(1)
+    gateway, phone = Gateway(air), Phone(air)
+    phone.obeys = False
+    gateway.carry(b"one", number=1)
+    assert gateway.carrier.withdraw(1)
+    air.run()
+    assert asked(air) == 1
+    gateway.carry(b"two", number=2)
+    air.run()
+    assert gateway.outcome(b"two") == NotReached("the client opened no session")
+    assert not gateway.carrier.withdraw(2), "it was reported"
+
+
+def test_a_push_that_waits_for_its_turn_is_withdrawn() -> None:
+    air = Air(1)
+    wanted = Capabilities(options=WspOptions.CONFIRMED_PUSH, push_outstanding=1)
+    gateway, phone = Gateway(air), Phone(air, capabilities=wanted)
+    phone.client.connect(SERVER, 0)
+    air.run(limit=SECOND)
+    gateway.carry(b"one", number=1)
+    gateway.carry(b"two", number=2)
+    gateway.carry(b"three", number=3)
+    assert not gateway.carrier.withdraw(1), "it is on its way"
+    assert gateway.carrier.withdraw(2)
+    air.run(limit=20 * SECOND)
+    assert [gateway.outcome(body) for body in (b"one", b"three")] == [Confirmed(), Confirmed()]
+    assert (gateway.outcomes[b"two"], phone.had[b"two"]) == ([], 0)
+
+
 def test_a_refusal_is_reported_as_such() -> None:
     air = Air(1)
     gateway, phone = Gateway(air), Phone(air)
@@ -230,7 +276,9 @@ def test_nothing_leaves_after_its_time() -> None:
     ),
     st.lists(
         st.tuples(
-            st.sampled_from(["carry", "carry", "carry", "refuse", "suspend", "leave", "deadline"]),
+            st.sampled_from(
+                ["carry", "carry", "carry", "refuse", "suspend", "leave", "deadline", "withdraw"]
+            ),
             st.integers(0, 8),
             st.sampled_from([3, 3, 900]),
         ),
@@ -243,20 +291,31 @@ def test_every_parcel_has_one_outcome_and_it_is_true(
 ) -> None:
     air = Air(seed, weather)
     gateway, phone = Gateway(air), Phone(air)
-    for n, (verb, pause, size) in enumerate(script):
+    withdrawn: set[bytes] = set()
+    for n, (verb, pause, size) in enumerate(script, 1):
         body = b"%d." % n + bytes(size)
         if verb == "suspend":
             phone.client.suspend(air.now)
         elif verb == "leave":
             phone.client.disconnect(air.now)
+        elif verb == "withdraw":
+            # The newest that was carried and has no outcome: it may wait, or be on its way.
+            for number, one in reversed(list(enumerate(gateway.outcomes, 1))):
+                if not gateway.outcomes[one] and one not in withdrawn:
+                    withdrawn |= {one} if gateway.carrier.withdraw(number) else set()
+                    break
         else:
             if verb == "refuse":
                 phone.refuses[body] = USERRFS
             late = air.now + 5 * SECOND if verb == "deadline" else None
-            gateway.carry(body, strict=True, deliver_before=late)
+            number = len(gateway.outcomes) + 1
+            gateway.carry(body, strict=True, deliver_before=late, number=number)
         air.run(limit=pause * SECOND)
     air.run(limit=900 * SECOND)
     for body, outcomes in gateway.outcomes.items():
+        if body in withdrawn:
+            assert (outcomes, phone.had[body]) == ([], 0)
+            continue
         (outcome,) = outcomes
         match outcome:
             case Confirmed():

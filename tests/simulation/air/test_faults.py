@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,7 @@ from lasthop.delivery.carrier import Confirmed, NotReached, Outcome, Unanswered
 from lasthop.delivery.ota.sessions import SessionCarrier
 from lasthop.simulation.air.faults import run
 from lasthop.simulation.campaign import campaign
+from lasthop.wire.ota.wsp_server import SessionServer
 from lasthop.wire.wtp.endpoint import Endpoint
 from lasthop.wire.wtp.responder import Phase, Responder
 
@@ -38,6 +40,23 @@ def test_everything_that_was_accepted_comes_to_one_true_end() -> None:
     assert tally.schedules == SCHEDULES
     assert tally.crashes > SCHEDULES
     assert tally.good, f"seed {tally.failing_seed}: {tally.why}"
+
+
+def test_parcels_are_withdrawn_in_every_place(monkeypatch: Patch) -> None:
+    places = Counter[bool]()
+    withdraw = SessionCarrier.withdraw
+
+    def counted(self: Any, number: int) -> bool:
+        place = self._places.get(number)
+        withdrawn = withdraw(self, number)
+        places[isinstance(place, str)] += withdrawn
+        return withdrawn
+
+    monkeypatch.setattr(SessionCarrier, "withdraw", counted)
+    for seed in range(40):
+        run(seed)
+    assert places[True] > 5, "while they waited for a session"
+    assert places[False], "while they waited for their turn"
 
 
 def test_a_seed_gives_the_same_schedule_again() -> None:
@@ -95,6 +114,24 @@ def forget_transactions_at_once(patch: Patch) -> None:
     patch.setattr(Endpoint, "_is_next", lambda self, peer, tid: True)
 
 
+def withdraw_and_keep(patch: Patch) -> None:
+    """A carrier says that it has given a parcel back, and pushes it later."""
+    patch.setattr(SessionCarrier, "_forget_waiting", lambda self, host, number: None)
+    carried = AirFeature.carried
+
+    def heard(self: Any, message: int, device: int, outcome: Outcome, now: Micros) -> None:
+        if (message, device) in self._under_way:
+            carried(self, message, device, outcome, now)
+
+    patch.setattr(AirFeature, "carried", heard)
+
+
+def withdraw_what_has_left(patch: Patch) -> None:
+    """A carrier says that it has given a parcel back of which something has left."""
+    patch.setattr(SessionServer, "waits", lambda self, ticket: True)
+    patch.setattr(SessionServer, "withdraw", lambda self, tickets, now: set(tickets))
+
+
 def lose_an_attempt(patch: Patch) -> None:
     """A report is dropped."""
     carried = AirFeature.carried
@@ -117,6 +154,8 @@ def lose_an_attempt(patch: Patch) -> None:
         forget_what_was_with_a_carrier,
         leave_before_the_commit,
         forget_transactions_at_once,
+        withdraw_and_keep,
+        withdraw_what_has_left,
         lose_an_attempt,
     ],
 )

@@ -10,8 +10,9 @@ counts as no answer.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import NamedTuple
 
 from lasthop.clock import MINUTE, SECOND, Micros
 from lasthop.core.air.hosts import HostIndex
@@ -59,6 +60,14 @@ SWEEP = 1024
 """The number of remembered failures at which the failures of ended deliveries are first removed."""
 
 
+class Carried(NamedTuple):
+    """A delivery that is with a carrier, its route, and the number of its parcel."""
+
+    delivery: Delivery
+    route: Route
+    number: int
+
+
 class AirFeature(CoreFeature):
     """Moves deliveries from the mailbox to carriers."""
 
@@ -69,8 +78,15 @@ class AirFeature(CoreFeature):
         spine.deliveries.registry.index(self.hosts)
         self._variants = spine.identity.variants
         """The variants that this gateway has carriers for."""
-        self._under_way: dict[tuple[int, int], tuple[Delivery, Route]] = {}
-        """The deliveries that are with a carrier and their routes, by message and device."""
+        self.withdraw: Callable[[str, int], bool] = lambda variant, number: False
+        """The driver's function that takes the parcel of a number back from the carrier of a
+        variant; it returns False if it is too late."""
+        self._leaving: dict[Delivery, RouteSelection] = {}
+        """The deliveries that are released, and are with no carrier yet."""
+        self._under_way: dict[tuple[int, int], Carried] = {}
+        """The deliveries that are with a carrier, by message and device."""
+        self._parcels = 0
+        """The number of parcels since the start."""
         self._failures: dict[Delivery, Counter[Route]] = {}
         """Failed attempts since the start, by delivery and route."""
         self._sweep_at = SWEEP
@@ -153,8 +169,7 @@ class AirFeature(CoreFeature):
             return None
         session.depart(delivery, numbered=False)
         deliveries.step(delivery, Step.RELEASE, now, selected.reason)
-        if message.replace_key is not None:
-            session.not_replaceable(delivery)
+        self._leaving[delivery] = selected
         return selected
 
     def _leave(self, released: list[tuple[Delivery, RouteSelection]], now: Micros) -> None:
@@ -179,6 +194,10 @@ class AirFeature(CoreFeature):
                 self._hand_over(delivery, selected, now)
 
     def _hand_over(self, delivery: Delivery, selected: RouteSelection, now: Micros) -> None:
+        # It may have been taken back meanwhile, and perhaps released again.
+        if self._leaving.get(delivery) is not selected:
+            return
+        del self._leaving[delivery]
         if delivery.state is not SENDING:
             return  # The device was removed meanwhile.
         deliveries = self._deliveries
@@ -194,8 +213,10 @@ class AirFeature(CoreFeature):
         event.bytes = delivery.item.size
         event.attempt = delivery.attempts
         event.link = route.variant
-        self._under_way[message.key, device.number] = delivery, route
+        self._parcels += 1
+        self._under_way[message.key, device.number] = Carried(delivery, route, self._parcels)
         parcel = Parcel(
+            number=self._parcels,
             route=route,
             content_type=message.content_type,
             headers=tracecontext.without(message.headers),
@@ -210,7 +231,7 @@ class AirFeature(CoreFeature):
 
     def carried(self, message: int, device: int, outcome: Outcome, now: Micros) -> None:
         """Handle a carrier's report on the parcel that it had for this message and device."""
-        delivery, route = self._under_way.pop((message, device))
+        delivery, route, _ = self._under_way.pop((message, device))
         if delivery.state is not SENDING:
             return  # The device was removed meanwhile.
         deliveries = self._deliveries
@@ -235,6 +256,33 @@ class AirFeature(CoreFeature):
                 delivery.attempts -= 1
                 self._unreached(delivery, route, outcome.reason, now)
         deliveries.touch(delivery.session)
+
+    def recall(self, delivery: Delivery, now: Micros) -> bool:
+        """Take a delivery back from its carrier, or from the way there."""
+        at = delivery.item.message.key, delivery.session.device.number
+        carried = self._under_way.get(at)
+        if carried is not None:
+            # After an earlier attempt the client may have the push, whatever this carrier says.
+            if delivery.attempts > 1 or not self._withdrawn(at, carried):
+                return False
+            del self._under_way[at]
+            delivery.attempts -= 1
+        elif delivery.attempts or self._leaving.pop(delivery, None) is None:
+            return False
+        self._deliveries.step(delivery, Step.REQUEUE, now, "taken back before it left")
+        delivery.session.enqueue(delivery)
+        self._deliveries.touch(delivery.session)
+        return True
+
+    def _withdrawn(self, at: tuple[int, int], carried: Carried) -> bool:
+        """Return whether a parcel could be taken back: its carrier has it, or the driver has not
+        yet given it to its carrier."""
+        effects = self._deliveries.effects
+        for n, effect in enumerate(effects):
+            if isinstance(effect, Carry) and (effect.message, effect.device) == at:
+                del effects[n]
+                return True
+        return self.withdraw(carried.route.variant, carried.number)
 
     def _unanswered(self, delivery: Delivery, route: Route, reason: str, now: Micros) -> None:
         message = delivery.item.message

@@ -189,7 +189,9 @@ class Acceptance:
             devices = dict(audience)
         else:
             devices = {
-                d.session.device.number: d.session.device for d in item.deliveries if d.revocable
+                d.session.device.number: d.session.device
+                for d in item.deliveries
+                if self._deliveries.recall(d, now)
             }
             devices.update((device.number, device) for device in self._fanouts.still_to_come(key))
         withdrawal = self.withdraw(item, Step.REPLACE, now, "replaced by its publisher")
@@ -319,7 +321,7 @@ class Acceptance:
         taken_back = self._fanouts.stop(item.message.key, now)
         too_late = 0
         for delivery in list(item.deliveries):
-            if delivery.revocable:
+            if self._deliveries.recall(delivery, now):
                 self._deliveries.step(delivery, step, now, reason)
                 taken_back += 1
             else:

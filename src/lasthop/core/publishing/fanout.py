@@ -381,5 +381,5 @@ class Fanouts:
 
     def _supersede(self, delivery: Delivery, replace_key: str, now: Micros) -> None:
         old = delivery.decider.supersede(delivery, replace_key)
-        if old is not None:
+        if old is not None and self._deliveries.recall(old, now):
             self._deliveries.step(old, Step.REPLACE, now, f"replaced under {replace_key!r}")

@@ -281,7 +281,8 @@ class PushFeature(CoreFeature):
         if item is None:
             return {}
         self._hasten(item, now)
-        return {d.session.device.number: d for d in item.deliveries if d.revocable}
+        recall = self._deliveries.recall
+        return {d.session.device.number: d for d in item.deliveries if recall(d, now)}
 
     def _hasten(self, item: Item, now: Micros) -> None:
         """Begin every delivery that has not begun, so that each can be taken back separately."""
@@ -313,6 +314,9 @@ class PushFeature(CoreFeature):
         asked = {n for n, a in enumerate(push.row.addresses) if a.text in wanted}
         if push.listed:
             self._hasten(item, now)
+        for delivery in item.deliveries:
+            if not asked.isdisjoint(push.places(delivery.session.device.number)):
+                self._deliveries.recall(delivery, now)
         possible = push.cancellable(asked)
         if possible:
             self._take_back(item, push, possible, now)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from lasthop.clock import Clock
-from lasthop.delivery.carrier import Parcel
-from lasthop.delivery.ota.http_client import Client, Connection, Report
+from lasthop.delivery.carrier import Outcome, Parcel
+from lasthop.delivery.ota.http_client import Client, Connection
+from lasthop.delivery.ota.http_posting import Posting, Report
 
 MAX_CLIENTS = 100_000
 """The largest number of clients whose registrations are remembered; a forgotten client is asked to
@@ -30,12 +32,31 @@ class HttpCarrier:
         self.invite = invite
         self.reachable = reachable
         self._clients: dict[str, Client] = {}
+        self._postings: dict[int, tuple[Client, Posting]] = {}
+        """The pushes that have no outcome yet, by the numbers of their parcels."""
         self.connections = 0
 
     def carry(self, parcel: Parcel, report: Report) -> None:
         """Post the parcel as soon as there is a connection to the client."""
         endpoint = parcel.route.endpoint()
-        self.client(endpoint[0]).take(parcel, report, endpoint)
+        client = self.client(endpoint[0])
+        posting = Posting(parcel, report)
+        if parcel.number:
+            posting = Posting(parcel, partial(self._ended, parcel.number, report))
+            self._postings[parcel.number] = client, posting
+        client.take(posting, endpoint)
+
+    def withdraw(self, number: int) -> bool:
+        """Take back a parcel that waits for a connection, or for its turn on one."""
+        client, posting = self._postings.get(number, (None, None))
+        if client is None or posting is None or not client.withdraw(posting):
+            return False
+        del self._postings[number]
+        return True
+
+    def _ended(self, number: int, report: Report, outcome: Outcome) -> None:
+        del self._postings[number]
+        report(outcome)
 
     def client(self, host: str) -> Client:
         """Return the client at a host, and remember it as the one used last."""

@@ -12,26 +12,13 @@ from collections.abc import Callable
 from typing import Protocol, TypeAlias, cast
 
 from lasthop.clock import Clock
-from lasthop.delivery.carrier import (
-    Aborted,
-    Confirmed,
-    NotReached,
-    Outcome,
-    Parcel,
-    ReturnedContent as Returned,
-    Sent,
-    Unanswered,
-    Unfit,
-)
+from lasthop.delivery.carrier import NotReached, Sent, Unanswered
 from lasthop.delivery.ota.datagrams import Endpoint
+from lasthop.delivery.ota.http_posting import Posting, adapted, outcome_of
 from lasthop.delivery.ota.unit import unfit
-from lasthop.errors import Malformed, Rejected, TooLarge, Unsupported
+from lasthop.errors import Malformed, Rejected, TooLarge
 from lasthop.wire.ota import http
 from lasthop.wire.ota.http import AnswerReader, OtaAnswer, Registration
-from lasthop.wire.ota.terminal import described
-from lasthop.wire.ota.transform import PushContent, application_of, for_http
-
-Report: TypeAlias = Callable[[Outcome], None]
 
 DIAL = 10.0
 """Seconds to connect to a client: a radio that has to wake takes a few."""
@@ -74,7 +61,7 @@ class Client:
         self._carrier = carrier
         self.host = host
         self._loop = asyncio.get_running_loop()
-        self._queue: deque[_Posting] = deque()
+        self._queue: deque[Posting] = deque()
         self._connection: Connection | None = None
         self._dialling: asyncio.Task[None] | None = None
         self._invited: asyncio.TimerHandle | None = None
@@ -92,12 +79,19 @@ class Client:
         """Whether pushes wait, or a connection is open or being opened."""
         return bool(self._queue or self._connection or self._dialling or self._invited)
 
-    def take(self, parcel: Parcel, report: Report, endpoint: Endpoint) -> None:
-        self._queue.append(_Posting(parcel, report))
+    def take(self, posting: Posting, endpoint: Endpoint) -> None:
+        self._queue.append(posting)
         if self._connection is not None:
             self._next()
         elif self._dialling is None and self._invited is None:
             self._dialling = self._loop.create_task(self._dial(endpoint))
+
+    def withdraw(self, posting: Posting) -> bool:
+        """Drop a push of which nothing has left; return False if it is too late."""
+        if posting.begun:
+            return False
+        self._queue.remove(posting)
+        return True
 
     # Connections.
 
@@ -116,6 +110,8 @@ class Client:
     def _not_there(self, reason: str) -> None:
         if self._connection is not None:
             return  # The client connected while we were dialling.
+        if not self._queue:
+            return  # What it was wanted for was withdrawn.
         if self._carrier.invite is None:
             self._give_up(f"the client cannot be connected to: {reason}")
             return
@@ -164,7 +160,7 @@ class Client:
     def _interrupted(self, reason: str) -> None:
         asking, self._asking = self._asking, None
         self._stop_timer()
-        if isinstance(asking, _Posting):
+        if isinstance(asking, Posting):
             asking.end(Unanswered(reason))
 
     # Requests: one at a time.
@@ -192,12 +188,12 @@ class Client:
         if self._connection is not None and self._asking is None:
             self._rest()
 
-    def _post(self, posting: _Posting) -> None:
+    def _post(self, posting: Posting) -> None:
         assert self._connection is not None
         parcel = posting.parcel
         registration = self._registration or Registration()
         try:
-            push = _adapted(parcel, registration)
+            push = adapted(parcel, registration)
             request = http.post_request(
                 _host(self.host), push, tag=registration.tag, response=parcel.response
             )
@@ -205,6 +201,7 @@ class Client:
             posting.end(unfit(error))
             return
         self._asking = posting
+        posting.begun = True
         self._connection.write(request)
         self._await()
         if not parcel.confirmed:
@@ -239,14 +236,14 @@ class Client:
         self._registration = found
         self._registered = True
 
-    def _push_answered(self, posting: _Posting, answer: OtaAnswer) -> None:
+    def _push_answered(self, posting: Posting, answer: OtaAnswer) -> None:
         result = http.verdict(answer)
         if isinstance(result, http.Stale) and posting.stale < STALE_TIMES:
             posting.stale += 1
             self._registered = False
             self._queue.appendleft(posting)
             return
-        posting.end(_outcome(result))
+        posting.end(outcome_of(result))
 
     # Timers.
 
@@ -288,24 +285,7 @@ class _Registering:
     """An OPTIONS request that waits for its answer."""
 
 
-class _Posting:
-    """A push, from when the carrier takes it until its outcome is known."""
-
-    __slots__ = ("_report", "parcel", "stale")
-
-    def __init__(self, parcel: Parcel, report: Report) -> None:
-        self.parcel = parcel
-        self._report: Report | None = report
-        self.stale = 0
-
-    def end(self, outcome: Outcome) -> None:
-        """Report the outcome; only the first one counts."""
-        report, self._report = self._report, None
-        if report is not None:
-            report(outcome)
-
-
-_Asking: TypeAlias = _Registering | _Posting
+_Asking: TypeAlias = _Registering | Posting
 
 
 class Connection(asyncio.Protocol):
@@ -367,34 +347,3 @@ class Connection(asyncio.Protocol):
 
 def _host(host: str) -> str:
     return f"[{host}]" if ":" in host else host
-
-
-def _adapted(parcel: Parcel, registration: Registration) -> PushContent:
-    """Return the push in the form that this client accepts; raise Rejected if there is none."""
-    terminal = registration.terminal.known_as(described(parcel.capabilities))
-    push = for_http(PushContent(parcel.content_type, parcel.headers, parcel.body), terminal)
-    application = application_of(push)
-    known = registration.applications
-    if known is not None and application is not None and application not in known:
-        raise Unsupported("the client has no such application", application=application)
-    return push
-
-
-def _outcome(result: http.Verdict) -> Outcome:
-    match result:
-        case http.PushAccepted(content=None):
-            return Confirmed()
-        case http.PushAccepted():
-            content = result.content
-            assert content is not None
-            return Confirmed(Returned(content.content_type, content.body, content.headers))
-        case http.PushRejected():
-            return Aborted(result.reason)
-        case http.Stale():
-            return Aborted(0)
-        case http.TooMuch():
-            return Unfit(3006, result.reason)
-        case http.NotTaken():
-            return NotReached(result.reason)
-        case http.Unclear():
-            return Unanswered(result.reason)

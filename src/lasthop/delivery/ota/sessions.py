@@ -82,6 +82,9 @@ class SessionCarrier:
         self._asks: list[tuple[Micros, int, str]] = []
         """When to ask which host again; entries that no longer apply are skipped."""
         self._tickets: dict[Ticket, tuple[Parcel, Report]] = {}
+        self._places: dict[int, str | Ticket] = {}
+        """Where the parcel with each number is: the host that was asked for a session, or the
+        parcel's ticket within one."""
         self._deadlines: list[tuple[Micros, int, Ticket]] = []
         self._count = 0
 
@@ -94,6 +97,29 @@ class SessionCarrier:
         now = self._clock.now()
         self._dispose(parcel, report, now)
         self._flush()
+
+    def withdraw(self, number: int) -> bool:
+        """Take back a parcel that waits for a session, or for its turn within one."""
+        place = self._places.get(number)
+        if place is None:
+            return False
+        if isinstance(place, str):
+            self._forget_waiting(place, number)
+        elif not self._server.waits(place):
+            return False
+        else:
+            self._server.withdraw((place,), self._clock.now())
+            del self._tickets[place]
+            self._flush()
+        del self._places[number]
+        return True
+
+    def _forget_waiting(self, host: str, number: int) -> None:
+        """Remove a parcel that waits for a session; the last one ends the requests for it."""
+        asked = self._asked[host]
+        asked.waiting = [one for one in asked.waiting if one[0].number != number]
+        if not asked.waiting:
+            del self._asked[host]
 
     def received(self, data: bytes, peer: Endpoint) -> None:
         """Handle a datagram that a client sent in a session."""
@@ -157,6 +183,8 @@ class SessionCarrier:
             report(unfit(error))
             return
         self._tickets[ticket] = parcel, report
+        if parcel.number:
+            self._places[parcel.number] = ticket
         if parcel.deliver_before is not None:
             self._count += 1
             heapq.heappush(self._deadlines, (parcel.deliver_before, self._count, ticket))
@@ -198,6 +226,7 @@ class SessionCarrier:
     def _report(self, ticket: Ticket, outcome: Outcome) -> None:
         found = self._tickets.pop(ticket, None)
         if found is not None:
+            self._places.pop(found[0].number, None)
             found[1](outcome)
 
     # Clients without a session.
@@ -208,13 +237,16 @@ class SessionCarrier:
             asked = self._asked[endpoint[0]] = _Asked(endpoint)
             self._ask_again(endpoint[0], now)
         asked.waiting.append((parcel, report))
+        if parcel.number:
+            self._places[parcel.number] = endpoint[0]
 
     def _ask_again(self, host: str, now: Micros) -> None:
         asked = self._asked[host]
         # PPG service, 5.1.2.2.3: a session that cannot be opened is reported.
         if asked.times == ASK_TIMES:
             del self._asked[host]
-            for _, report in asked.waiting:
+            for parcel, report in asked.waiting:
+                self._places.pop(parcel.number, None)
                 report(NotReached("the client opened no session"))
             return
         asked.times += 1
@@ -227,6 +259,7 @@ class SessionCarrier:
         asked = self._asked.pop(session.peer[0], None)
         if asked is not None:
             for parcel, report in asked.waiting:
+                self._places.pop(parcel.number, None)
                 self._dispose(parcel, report, now)
         self._reachable(session.peer[0])
 

@@ -52,6 +52,10 @@ class UnitCarrier:
         """Send the parcel and report at once; a datagram that was sent cannot be recalled."""
         report(self._send(parcel))
 
+    def withdraw(self, number: int) -> bool:
+        """Return False: every parcel has left when `carry` returns."""
+        return False
+
     def _send(self, parcel: Parcel) -> Outcome:
         # PPG service, 5.1.2.2.4: after its deadline nothing of a push may be sent.
         if parcel.deliver_before is not None and self._clock.now() >= parcel.deliver_before:

@@ -284,7 +284,10 @@ def _draw_message(random: Random, number: int, devices: list[str]) -> PlannedMes
         reliability=Reliability.EXACTLY_ONCE if asked is None else asked,
         delay=random.randint(0, 20 * SECOND) if random.random() < 0.1 else None,
         ttl=random.randint(SECOND, 2 * MINUTE) if random.random() < 0.2 else None,
-        cancel_after=random.randint(0, 20 * SECOND) if random.random() < 0.1 else None,
+        cancel_after=random.randint(0, random.choice((20 * SECOND, STORM)))
+        if random.random() < 0.3
+        else None,
+        replace_key=random.choice("ab") if random.random() < 0.2 else None,
         size=random.choice((20, 20, 300)),
         method=method,
     )

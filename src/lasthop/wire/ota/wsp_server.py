@@ -124,13 +124,17 @@ class SessionServer:
         self._proceed(session, now)
         return ticket
 
+    def waits(self, ticket: Ticket) -> bool:
+        """Return whether a confirmed push waits for its turn, so that nothing of it was sent."""
+        return ticket in ticket.session.waiting
+
     def withdraw(self, tickets: Collection[Ticket], now: Micros) -> set[Ticket]:
         """Stop sending these pushes; return those of which nothing was sent.
 
         Those that wait are removed first: the end of one that is on its way makes room for the
         next.
         """
-        unsent = {ticket for ticket in tickets if ticket in ticket.session.waiting}
+        unsent = {ticket for ticket in tickets if self.waits(ticket)}
         for ticket in unsent:
             ticket.session.waiting.remove(ticket)
         for session in dict.fromkeys(ticket.session for ticket in tickets):
