@@ -28,6 +28,7 @@ class Kind(StrEnum):
     CONSULTED = "consulted"
     RELEASED = "released"
     TRANSMITTED = "transmitted"
+    COUNTED = "counted"
     RECEIVED = "received"
     REQUEUED = "requeued"
     PARKED = "parked"

@@ -17,9 +17,11 @@ from lasthop.decision.budgets import Limit, Measure
 from lasthop.decision.links import Link, Tariff
 from lasthop.decision.localtime import Period
 from lasthop.decision.preferences import Preferences
+from lasthop.decision.routes import Route, Variant
 from lasthop.decision.volume.policy_choice import OnePolicy, PolicyChoice
 from lasthop.decision.volume.subscription import Mode
 from lasthop.decision.volume.terms import TopicTerms
+from lasthop.delivery.carrier import Sent, Spent
 from lasthop.eventlog.check import StoredDelivery
 from lasthop.message import Binding, Reliability, Target, TargetKind, parse_id
 from lasthop.store.memory import MemoryStore
@@ -181,6 +183,7 @@ def busy_day() -> Rehearsal:
     day.publish(device("watch"))
     _rank(day)
     _choose_a_link(day)
+    _over_the_air(day)
     _ask_a_surrogate(day)
     _together(day)
     _stream(day)
@@ -231,6 +234,18 @@ def _choose_a_link(day: Rehearsal) -> None:
     day.publish(device("car"))
     day.pass_time(SECOND)
     day.hear(60, Ack(1, 1))
+
+
+def _over_the_air(day: Rehearsal) -> None:
+    """A push that its carrier has to be paid for."""
+    sms = Link("sms", Tariff(per_unit=1_500, unit=140))
+    record = DeviceRecord(routes=[Route(Variant.WSP, "192.0.2.1", link=sms)])
+    day.gateway.admin.register(APP, "old-phone", record, day.now)
+    key = day.publish(device("old-phone"))
+    known = day.gateway.registry.find(APP, "old-phone")
+    assert known is not None
+    day.gateway.air.carried(key, known.number, Sent(spent=Spent(50, 1)), day.now)
+    day.settle()
 
 
 def _together(day: Rehearsal) -> None:

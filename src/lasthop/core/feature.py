@@ -21,7 +21,9 @@ from lasthop.core.publishing.submission import Submission
 from lasthop.core.registry import Device, DeviceRecord
 from lasthop.core.timers import Timers
 from lasthop.core.transfer import Transfer
-from lasthop.decision.routes import RouteRefusal
+from lasthop.decision.choice import Choice
+from lasthop.decision.links import Charge, Link, Tariff
+from lasthop.decision.routes import Place, RouteRefusal
 from lasthop.decision.schedule import Timed
 from lasthop.decision.volume.terms import TopicTerms
 from lasthop.errors import Contradiction
@@ -340,6 +342,29 @@ class Sender:
         A timer brings the delivery back at the first time allowed; if there is none, the delivery
         has been given up."""
         return False
+
+    def tariff(self, link: Link) -> Tariff:
+        """Return the tariff of a carrier's link, which the device may have declared otherwise."""
+        return link.tariff
+
+    def route_choice(self, delivery: Delivery, size: int, now: Micros) -> Place | None:
+        """Return a function that chooses among the links by which carriers reach the device; None
+        if nothing limits them. `size` is the most that the delivery takes."""
+        return None
+
+    def given_to_carrier(self, delivery: Delivery, choice: Choice, now: Micros) -> None:
+        """Reserve what a delivery costs that is released by the answer of `route_choice`."""
+
+    def waits(self, delivery: Delivery, choice: Choice, now: Micros) -> None:
+        """Keep a delivery that no carrier may have now, until the choice is worth asking again."""
+
+    def carried(self, delivery: Delivery, spent: Charge | None, now: Micros) -> Charge | None:
+        """Settle the reservation of a delivery that was with a carrier: what the carrier spent, or
+        if that is None all of it. Return what was charged; None if nothing was reserved."""
+        return None
+
+    def stir(self, now: Micros) -> None:
+        """Offer again what waits for a carrier, if something has changed that may let it leave."""
 
     def covers(self, transfer: Transfer) -> bool:
         """Return whether more of a transfer may leave as soon as its channel has room."""

@@ -98,6 +98,21 @@ class BudgetLedger(Generic[K]):
         self.changed = True
         return hold
 
+    def settle(self, message: K, spent: Charge | None, now: Micros) -> Charge | None:
+        """Spend this charge in place of what was reserved for a message, or all that was reserved
+        if None; return the charge, or None if nothing was reserved."""
+        reserved = self._reserved.pop(message, None)
+        if reserved is None:
+            return None
+        hold = reserved.hold
+        self.changed = True
+        if spent is None or spent == hold.charge:
+            self.budgets.commit(hold.number, now=now)
+            return hold.charge
+        self.budgets.refund(hold.number, now=now)
+        self.budgets.spend(spent, queue=hold.queue, link=hold.link, now=now)
+        return spent
+
     def left_partly(self, message: K, spent: Charge, now: Micros) -> None:
         """Spend only the charge of the part of a message that left: the rest will never leave."""
         reserved = self._reserved.pop(message, None)

@@ -8,23 +8,28 @@ choose among the rest by cost and deadline.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
 from ipaddress import ip_address
+from typing import TypeAlias
 
 import msgspec
 
 from lasthop.clock import SECOND, Micros
 from lasthop.decision.budgets import Budgets
-from lasthop.decision.choice import MessageToPlace, QueueTerms
+from lasthop.decision.choice import Choice, MessageToPlace, QueueTerms
 from lasthop.decision.cost import BALANCED, Weights
+from lasthop.decision.decide import Action
 from lasthop.decision.links import Link, Tariff
-from lasthop.decision.reasons import Code, Reason, because
+from lasthop.decision.reasons import Code, Reason, because, in_words
 from lasthop.decision.transmission import choose
 from lasthop.errors import InvalidRequest, LinkContradiction
 from lasthop.message import DeliveryMethod, Quality
 from lasthop.wire.pap.bearers import serves
+
+Place: TypeAlias = Callable[[Sequence[Link]], Choice]
+"""A function that chooses among the links of routes, by the device's preferences and budgets."""
 
 MAX_ROUTES = 8
 """The largest number of routes of one device: each is looked at for every push to the device."""
@@ -53,6 +58,10 @@ class Variation(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the client confirms that it has received a push (5.1.1.2)."""
     answers: bool = False
     """Whether the client can return content with its confirmation."""
+    overhead: int = 256
+    """The most octets that the protocol usually adds to body, headers and content type of a push:
+    so much is reserved in budgets before a push leaves. A carrier that needs more reports
+    `NeedsMore`, and more is reserved."""
 
 
 def _packet_data(label: str, latency: Micros) -> Link:
@@ -142,6 +151,8 @@ class RouteSelection(msgspec.Struct, frozen=True, gc=False):
     confirmed: bool
     """Whether the client is asked to confirm the push."""
     reason: str
+    choice: Choice | None = None
+    """The choice of the link, if the device's preferences were asked."""
 
 
 class RouteRefusal(msgspec.Struct, frozen=True):
@@ -202,13 +213,15 @@ def select(
     deliver_before: Micros | None = None,
     failures: Mapping[Route, int] | None = None,
     weights: Weights = BALANCED,
-) -> RouteSelection | RouteRefusal:
-    """Select the route for one push, now. `failures` counts the failed attempts by route.
+    place: Place | None = None,
+) -> RouteSelection | RouteRefusal | Choice:
+    """Select the route for one push, now; or return the choice to hold or expire it. `failures`
+    counts the failed attempts by route; `place` chooses by the device's preferences.
 
     A network or bearer that is required excludes all other routes; one that is only named is
     preferred.
     """
-    if len(routes) == 1 and quality is None and _able(routes[0].variant, method):
+    if len(routes) == 1 and not (quality or place) and _able(routes[0].variant, method):
         only = routes[0]  # Most devices have one route.
         asks = method not in _ASKS_NOTHING
         return RouteSelection(only, asks and variation(only.variant).confirms, "one way")
@@ -234,8 +247,29 @@ def select(
     asks = method not in _ASKS_NOTHING
     if asks and confirms:
         able = confirms
+    if place is not None:
+        return _placed(able, place, asks=asks)
     route, reason = _cheapest(able, size, now, deliver_before, weights)
     return RouteSelection(route, asks and variation(route.variant).confirms, reason)
+
+
+def link_of(route: Route) -> Link:
+    """Return the link of a route: its own values, or those of its protocol."""
+    return route.link or variation(route.variant).link
+
+
+def _numbered(routes: Sequence[Route]) -> list[Link]:
+    """Return the links of routes, each with the place of its route as its channel."""
+    return [msgspec.structs.replace(link_of(route), channel=n) for n, route in enumerate(routes, 1)]
+
+
+def _placed(routes: Sequence[Route], place: Place, *, asks: bool) -> RouteSelection | Choice:
+    choice = place(_numbered(routes))
+    if choice.action is not Action.SEND:
+        return choice
+    route = routes[choice.channel - 1]
+    confirmed = asks and variation(route.variant).confirms
+    return RouteSelection(route, confirmed, in_words(choice.reasons), choice)
 
 
 def _able(variant: str, method: DeliveryMethod) -> bool:
@@ -256,14 +290,10 @@ def _cheapest(
 ) -> tuple[Route, str]:
     if len(routes) == 1:
         return routes[0], "one way"
-    links = [
-        msgspec.structs.replace(route.link or variation(route.variant).link, channel=n)
-        for n, route in enumerate(routes, 1)
-    ]
     choice = choose(
         MessageToPlace(size, since=now, deliver_before=deliver_before),
         queue=QueueTerms("push", weights),
-        current=links,
+        current=_numbered(routes),
         budgets=_NO_BUDGETS,
         now=now,
     )

@@ -21,6 +21,17 @@ from lasthop.clock import Clock, Micros
 from lasthop.decision.routes import Route, Variation
 
 
+class Spent(msgspec.Struct, frozen=True, gc=False):
+    """What the provider of a carrier counts: octets, units and money."""
+
+    octets: int = 0
+    units: int = 0
+    """Units of the link's tariff, such as short messages."""
+    money: int | None = None
+    """The price in millionths, if the provider names one; None: it follows from the link's
+    tariff."""
+
+
 class Parcel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One push for one device, as its publisher wrote it."""
 
@@ -42,6 +53,17 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     no deadline."""
     capabilities: Mapping[str, str] = {}
     """The registered capabilities of the device, by name."""
+    most: Spent | None = None
+    """What is reserved for the parcel in budgets. A carrier that would need more sends nothing and
+    reports `NeedsMore`. None: no limit applies."""
+
+
+class _Reported(msgspec.Struct, frozen=True, kw_only=True):
+    """What every outcome says beside its meaning."""
+
+    spent: Spent | None = None
+    """What was spent on the parcel, also where nothing of the push itself left; None: what was
+    reserved for it, if something left, and otherwise nothing."""
 
 
 class ReturnedContent(msgspec.Struct, frozen=True):
@@ -52,37 +74,43 @@ class ReturnedContent(msgspec.Struct, frozen=True):
     headers: tuple[tuple[str, str], ...] = ()
 
 
-class Sent(msgspec.Struct, frozen=True):
+class Sent(_Reported, frozen=True):
     """The push was handed to the link, and no confirmation will follow (PPG service,
     5.1.2.2.5.1)."""
 
 
-class Confirmed(msgspec.Struct, frozen=True):
+class Confirmed(_Reported, frozen=True):
     """The client has confirmed that it has the push (PPG service, 5.1.2.2.5.2)."""
 
     content: ReturnedContent | None = None
 
 
-class Aborted(msgspec.Struct, frozen=True):
+class Aborted(_Reported, frozen=True):
     """The client has refused the push; the reason is one of the OTA protocols (0xEA to 0xEE), or 0
     if the client gave none."""
 
     reason: int = 0
 
 
-class Unanswered(msgspec.Struct, frozen=True):
+class Unanswered(_Reported, frozen=True):
     """The push was sent, perhaps several times, without an answer: the client may have it."""
 
     reason: str
 
 
-class NotReached(msgspec.Struct, frozen=True):
+class NotReached(_Reported, frozen=True):
     """Nothing of the push was sent; a later attempt may succeed."""
 
     reason: str
 
 
-class Unfit(msgspec.Struct, frozen=True):
+class NeedsMore(_Reported, frozen=True):
+    """Nothing of the push was sent: it needs more than `Parcel.most`."""
+
+    needed: Spent
+
+
+class Unfit(_Reported, frozen=True):
     """The push can never be sent in its present form; the fields are PAP's status code and the
     reason."""
 
@@ -90,7 +118,16 @@ class Unfit(msgspec.Struct, frozen=True):
     reason: str
 
 
-Outcome: TypeAlias = Sent | Confirmed | Aborted | Unanswered | NotReached | Unfit
+Outcome: TypeAlias = Sent | Confirmed | Aborted | Unanswered | NotReached | NeedsMore | Unfit
+
+
+def needs_more(parcel: Parcel, octets: int, units: int = 1) -> NeedsMore | None:
+    """Return the outcome of a parcel that needs more than was reserved for it; None if it does
+    not."""
+    most = parcel.most
+    if most is None or (octets <= most.octets and units <= most.units):
+        return None
+    return NeedsMore(Spent(octets, units))
 
 
 class Carrier(Protocol):

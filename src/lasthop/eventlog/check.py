@@ -31,6 +31,7 @@ LIFE: dict[str, tuple[tuple[str, ...], str]] = {
     Kind.CONSULTED: (("PENDING",), "PENDING"),
     Kind.RELEASED: (("PENDING",), "SENDING"),
     Kind.TRANSMITTED: (("SENDING",), "SENDING"),
+    Kind.COUNTED: (("SENDING",), "SENDING"),
     Kind.RECEIVED: (("SENDING",), "RECEIVED"),
     Kind.REQUEUED: (("SENDING", "RECEIVED", "PARKED"), "PENDING"),
     Kind.PARKED: (_SEEN, "PARKED"),

@@ -84,6 +84,7 @@ def explain(events: Sequence[Event]) -> list[ExplainedEvent]:
 
 _UNSAID: dict[str, str] = {
     Kind.TRANSMITTED: "handed to the link",
+    Kind.COUNTED: "its carrier has said what it took",
     Kind.RECEIVED: "the device has stored it",
     Kind.DELIVERED: "the application has had it",
 }
@@ -104,6 +105,7 @@ def _facts(event: Event) -> dict[str, str]:
         "number": f"{event.epoch}/{event.seq}" if event.seq >= 0 else "",
         "attempt": str(event.attempt) if event.attempt else "",
         "bytes": str(event.bytes) if event.bytes else "",
+        "units": str(event.count) if event.kind == Kind.COUNTED else "",
         "cost": f"{event.cost:g}" if event.cost else "",
         "policy": event.policy,
         "other message": f"{event.other:016x}" if event.other else "",

@@ -41,6 +41,7 @@ LIFE = (
     Kind.CONSULTED,
     Kind.RELEASED,
     Kind.TRANSMITTED,
+    Kind.COUNTED,
     Kind.RECEIVED,
     Kind.REQUEUED,
     Kind.PARKED,

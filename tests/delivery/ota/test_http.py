@@ -5,19 +5,23 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
+import msgspec
 import pytest
 
 from lasthop.decision.routes import Route, Variant
 from lasthop.delivery.carrier import (
     Aborted,
     Confirmed,
+    NeedsMore,
     NotReached,
     Outcome,
     Parcel,
     ReturnedContent,
     Sent,
+    Spent,
     Unanswered,
     Unfit,
 )
@@ -35,13 +39,21 @@ class Sender:
     def __init__(self, carrier: HttpCarrier, port: int) -> None:
         self.carrier = carrier
         self.port = port
+        self.spent: dict[bytes, Spent | None] = {}
 
     def start(self, body: bytes = b"hi", **fields: Any) -> asyncio.Future[Outcome]:
         future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         route = Route(Variant.HTTP, f"127.0.0.1:{self.port}")
         fields = {"content_type": "text/plain", "headers": (), "confirmed": True, **fields}
-        self.carrier.carry(Parcel(route=route, body=body, **fields), future.set_result)
+        self.carrier.carry(
+            Parcel(route=route, body=body, **fields), partial(self._reported, future, body)
+        )
         return future
+
+    def _reported(self, future: asyncio.Future[Outcome], body: bytes, outcome: Outcome) -> None:
+        """Most tests are about the meaning of an outcome, and not about what it cost."""
+        self.spent[body] = outcome.spent
+        future.set_result(msgspec.structs.replace(outcome, spent=None))
 
     async def send(self, body: bytes = b"hi", **fields: Any) -> Outcome:
         async with asyncio.timeout(10):
@@ -77,6 +89,35 @@ async def test_a_push_is_posted_after_registration(phone: Phone, sender: Sender)
     assert "x-wap-push-info" not in phone.posts[0].headers
 
 
+async def test_what_was_written_is_counted_in_the_next_outcome(
+    phone: Phone, sender: Sender
+) -> None:
+    written = 0
+    write = ota_http.Connection.write
+
+    def counted(self: ota_http.Connection, data: bytes) -> None:
+        nonlocal written
+        written += len(data)
+        write(self, data)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ota_http.Connection, "write", counted)
+        await sender.send(b"one")
+        assert sender.spent[b"one"] == Spent(written, 1), "with the registration"
+        before = written
+        await sender.send(b"two")
+        assert sender.spent[b"two"] == Spent(written - before, 1)
+
+
+async def test_nothing_leaves_that_needs_more_than_was_reserved(
+    phone: Phone, sender: Sender
+) -> None:
+    outcome = await sender.send(b"x" * 500, most=Spent(600, 1))
+    assert isinstance(outcome, NeedsMore)
+    assert phone.posts == []
+    assert await sender.send(b"x" * 500, most=outcome.needed) == Confirmed()
+
+
 async def test_many_go_over_one_connection_in_order(phone: Phone, sender: Sender) -> None:
     outcomes = await asyncio.gather(*[sender.start(b"%d" % n) for n in range(50)])
     assert outcomes == [Confirmed()] * 50
@@ -88,7 +129,7 @@ async def test_a_push_that_waits_for_its_turn_is_withdrawn(phone: Phone, sender:
     futures = {n: sender.start(b"%d" % n, number=n) for n in (1, 2, 3)}
     assert sender.carrier.withdraw(2), "nothing is connected yet"
     assert not sender.carrier.withdraw(2)
-    assert await asyncio.gather(futures[1], futures[3]) == [Confirmed()] * 2
+    assert list(await asyncio.gather(futures[1], futures[3])) == [Confirmed()] * 2
     assert [post.pushed[1] for post in phone.posts] == [b"1", b"3"]
     assert not futures[2].done()
     assert not sender.carrier.withdraw(1), "it was confirmed"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -12,10 +13,12 @@ from lasthop.decision.routes import Route, Variant
 from lasthop.delivery.carrier import (
     Aborted,
     Confirmed,
+    NeedsMore,
     NotReached,
     Outcome,
     Parcel,
     Sent,
+    Spent,
     Unanswered,
     Unfit,
 )
@@ -41,6 +44,7 @@ class Gateway:
     def __init__(self, air: Air) -> None:
         self.air = air
         self.outcomes: dict[bytes, list[Outcome]] = {}
+        self.spent: list[Spent] = []
         self._due: Micros | None = None
         self._out: list[tuple[bytes, Any]] = []
         self.server = SessionServer(first_tid=100, first_session=1)
@@ -80,7 +84,15 @@ class Gateway:
     def carry(self, body: bytes, **fields: Any) -> None:
         fields = {"confirmed": True, **fields}
         parcel = Parcel(route=ROUTE, content_type="text/plain", headers=(), body=body, **fields)
-        self.carrier.carry(parcel, self.outcomes.setdefault(body, []).append)
+        outcomes = self.outcomes.setdefault(body, [])
+
+        def report(outcome: Outcome) -> None:
+            """Most tests are about the meaning of an outcome, and not about what it cost."""
+            assert outcome.spent is not None or isinstance(outcome, Unfit | NeedsMore)
+            self.spent.append(outcome.spent or Spent())
+            outcomes.append(msgspec.structs.replace(outcome, spent=None))
+
+        self.carrier.carry(parcel, report)
 
     def outcome(self, body: bytes) -> Outcome:
         (outcome,) = self.outcomes[body]
@@ -232,6 +244,34 @@ def test_a_push_that_waits_for_its_turn_is_withdrawn() -> None:
     air.run(limit=20 * SECOND)
     assert [gateway.outcome(body) for body in (b"one", b"three")] == [Confirmed(), Confirmed()]
     assert (gateway.outcomes[b"two"], phone.had[b"two"]) == ([], 0)
+
+
+def test_everything_that_was_sent_is_in_some_outcome() -> None:
+    air = Air(1, Weather(loss=0.3, spread=SECOND))
+    gateway = Gateway(air)
+    Phone(air)
+    for n in range(20):
+        gateway.carry(b"%d" % n)
+        air.run(limit=7 * SECOND)
+    air.run()
+    gateway.carry(b"last", deliver_before=air.now)
+    octets = sum(len(data) for _, to, data in air.captured if to != SERVER)
+    # Repetitions, requests for a session and acknowledgements are among it.
+    assert sum(spent.octets for spent in gateway.spent) == octets
+    assert sum(spent.units for spent in gateway.spent) == 20
+
+
+def test_nothing_leaves_that_needs_more_than_was_reserved() -> None:
+    air = Air(1)
+    gateway, phone = Gateway(air), Phone(air)
+    phone.client.connect(SERVER, 0)
+    air.run(limit=SECOND)
+    gateway.carry(b"x" * 100, most=Spent(90, 1))
+    outcome = gateway.outcome(b"x" * 100)
+    assert isinstance(outcome, NeedsMore)
+    gateway.carry(b"y" * 100, most=outcome.needed)
+    air.run(limit=SECOND)
+    assert (gateway.outcome(b"y" * 100), phone.had[b"x" * 100]) == (Confirmed(), 0)
 
 
 def test_a_refusal_is_reported_as_such() -> None:

@@ -8,7 +8,7 @@ import socket
 import pytest
 
 from lasthop.decision.routes import Route, Variant
-from lasthop.delivery.carrier import NotReached, Outcome, Parcel, Sent, Unfit
+from lasthop.delivery.carrier import NeedsMore, NotReached, Outcome, Parcel, Sent, Spent, Unfit
 from lasthop.delivery.ota.datagrams import Datagrams, Endpoint, bound
 from lasthop.delivery.ota.unit import UnitCarrier
 from lasthop.wire.wsp.pdus import Push, decode_unit
@@ -56,11 +56,19 @@ def carried(carrier: UnitCarrier, what: Parcel) -> Outcome:
     return outcome
 
 
+def test_nothing_leaves_that_needs_more_than_was_reserved() -> None:
+    air = Air()
+    carrier = UnitCarrier(by_ipv4=air, by_ipv6=None, clock=StoppedClock())
+    assert carried(carrier, parcel(most=Spent(80, 1))) == NeedsMore(Spent(81, 1))
+    assert carried(carrier, parcel(most=Spent(81, 0))) == NeedsMore(Spent(81, 1))
+    assert carried(carrier, parcel(most=Spent(81, 1))) == Sent(spent=Spent(81, 1))
+
+
 @pytest.mark.conformance("PPG-GEN-S-011", "PPG-GEN-S-018", "PPG-GEN-S-021", "PPG-GEN-S-022")
 def test_a_service_indication_leaves_as_the_worked_example_has_it() -> None:
     air = Air()
     carrier = UnitCarrier(by_ipv4=air, by_ipv6=None, clock=StoppedClock())
-    assert carried(carrier, parcel()) == Sent()
+    assert carried(carrier, parcel()) == Sent(spent=Spent(81, 1))
     assert air.sent == [(W1, ("127.0.0.1", 2948))]
 
 
@@ -111,7 +119,7 @@ async def test_a_real_socket_gets_it(host: str) -> None:
     source = await Datagrams.open(bound(host, 0))
     carrier = UnitCarrier(by_ipv4=source, by_ipv6=source, clock=StoppedClock())
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-    assert carried(carrier, parcel(route=Route(Variant.WSP, address))) == Sent()
+    assert isinstance(carried(carrier, parcel(route=Route(Variant.WSP, address))), Sent)
     async with asyncio.timeout(5):
         transaction, pdu = decode_unit(await arrived.get())
     assert transaction == 1

@@ -10,12 +10,12 @@ counts as no answer.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from lasthop.clock import MINUTE, SECOND, Micros
 from lasthop.core.air.hosts import HostIndex
+from lasthop.core.air.spending import CarriedDelivery, bound, count, most_of
 from lasthop.core.contacts.replies import note_reply
 from lasthop.core.delivery import Delivery
 from lasthop.core.effects import Carry, Fetch
@@ -25,16 +25,28 @@ from lasthop.core.publishing.submission import Submission
 from lasthop.core.registry import Device, DeviceRecord
 from lasthop.core.session import Session
 from lasthop.core.spine import Spine
+from lasthop.decision.choice import Choice
 from lasthop.decision.decide import Action, decide
-from lasthop.decision.routes import Route, RouteRefusal, RouteSelection, check_variant, select
+from lasthop.decision.links import Charge
+from lasthop.decision.reasons import in_words
+from lasthop.decision.routes import (
+    Route,
+    RouteRefusal,
+    RouteSelection,
+    check_variant,
+    link_of,
+    select,
+)
 from lasthop.delivery.carrier import (
     Aborted,
     Confirmed,
+    NeedsMore,
     NotReached,
     Outcome,
     Parcel,
     ReturnedContent,
     Sent,
+    Spent,
     Unanswered,
     Unfit,
 )
@@ -60,14 +72,6 @@ SWEEP = 1024
 """The number of remembered failures at which the failures of ended deliveries are first removed."""
 
 
-class Carried(NamedTuple):
-    """A delivery that is with a carrier, its route, and the number of its parcel."""
-
-    delivery: Delivery
-    route: Route
-    number: int
-
-
 class AirFeature(CoreFeature):
     """Moves deliveries from the mailbox to carriers."""
 
@@ -81,9 +85,11 @@ class AirFeature(CoreFeature):
         self.withdraw: Callable[[str, int], bool] = lambda variant, number: False
         """The driver's function that takes the parcel of a number back from the carrier of a
         variant; it returns False if it is too late."""
+        self._needed: dict[Delivery, int] = {}
+        """Octets that a carrier has asked for, by delivery, where more was needed than reserved."""
         self._leaving: dict[Delivery, RouteSelection] = {}
         """The deliveries that are released, and are with no carrier yet."""
-        self._under_way: dict[tuple[int, int], Carried] = {}
+        self._under_way: dict[tuple[int, int], CarriedDelivery] = {}
         """The deliveries that are with a carrier, by message and device."""
         self._parcels = 0
         """The number of parcels since the start."""
@@ -103,6 +109,7 @@ class AirFeature(CoreFeature):
 
     def pump(self, session: Session, now: Micros) -> None:
         """Release the deliveries that may leave now, best first."""
+        session.sender.stir(now)
         released: list[tuple[Delivery, RouteSelection]] = []
         most = self._deliveries.limits.carried_per_device
         kept: list[Delivery] = []
@@ -150,7 +157,7 @@ class AirFeature(CoreFeature):
             self._deliveries.commits.when_durable(partial(self._leave, [(delivery, selected)]))
 
     def _release(self, delivery: Delivery, now: Micros) -> RouteSelection | None:
-        """Release a delivery over the best route; give it up and return None if there is none."""
+        """Release a delivery over the best route; return None if there is none, or none now."""
         deliveries = self._deliveries
         session = delivery.session
         message = delivery.item.message
@@ -163,14 +170,26 @@ class AirFeature(CoreFeature):
             quality=message.quality,
             deliver_before=message.deliver_before,
             failures=self._failures.get(delivery),
+            place=session.sender.route_choice(delivery, self._size(delivery, served), now),
         )
         if isinstance(selected, RouteRefusal):
             deliveries.give_up(delivery, Step.GIVE_UP, now, selected.reason, code=selected.code)
             return None
+        if isinstance(selected, Choice):
+            if selected.action is Action.EXPIRE:
+                deliveries.give_up(delivery, Step.EXPIRE, now, in_words(selected.reasons))
+            else:
+                session.sender.waits(delivery, selected, now)
+            return None
+        if selected.choice is not None:
+            session.sender.given_to_carrier(delivery, selected.choice, now)
         session.depart(delivery, numbered=False)
         deliveries.step(delivery, Step.RELEASE, now, selected.reason)
         self._leaving[delivery] = selected
         return selected
+
+    def _size(self, delivery: Delivery, routes: Sequence[Route]) -> int:
+        return max(bound(delivery.item, routes), self._needed.get(delivery, 0))
 
     def _leave(self, released: list[tuple[Delivery, RouteSelection]], now: Micros) -> None:
         """Hand over deliveries whose release is durable, and fetch the bodies that are missing."""
@@ -214,7 +233,9 @@ class AirFeature(CoreFeature):
         event.attempt = delivery.attempts
         event.link = route.variant
         self._parcels += 1
-        self._under_way[message.key, device.number] = Carried(delivery, route, self._parcels)
+        self._under_way[message.key, device.number] = CarriedDelivery(
+            delivery, route, self._parcels
+        )
         parcel = Parcel(
             number=self._parcels,
             route=route,
@@ -226,6 +247,7 @@ class AirFeature(CoreFeature):
             response=message.method is DeliveryMethod.CONFIRMED_WITH_RESPONSE,
             deliver_before=message.deliver_before,
             capabilities=device.record.capabilities,
+            most=most_of(selected.choice),
         )
         deliveries.effects.append(Carry(message.key, device.number, parcel))
 
@@ -235,6 +257,10 @@ class AirFeature(CoreFeature):
         if delivery.state is not SENDING:
             return  # The device was removed meanwhile.
         deliveries = self._deliveries
+        if isinstance(outcome, NotReached | NeedsMore | Unfit):
+            # Nothing of it has left, so that it can still be taken back reliably.
+            delivery.attempts -= 1
+        count(self._deliveries.commits, delivery, link_of(route), outcome, now)
         match outcome:
             case Sent():
                 deliveries.step(delivery, Step.HAND_OVER, now, "handed to the link")
@@ -245,17 +271,28 @@ class AirFeature(CoreFeature):
             case Aborted():
                 why = f"the client refused it with reason {outcome.reason:#04x}"
                 deliveries.step(delivery, Step.REFUSE, now, why, code=abort_code(outcome.reason))
+            case NeedsMore():
+                self._needs_more(delivery, route, outcome.needed, now)
             case Unfit():
-                # It cannot be sent in this form, so nothing of it has left.
-                delivery.attempts -= 1
                 deliveries.give_up(delivery, Step.GIVE_UP, now, outcome.reason, code=outcome.code)
             case Unanswered():
                 self._unanswered(delivery, route, outcome.reason, now)
             case NotReached():
-                # Nothing of it has left, so that it can still be taken back reliably.
-                delivery.attempts -= 1
                 self._unreached(delivery, route, outcome.reason, now)
         deliveries.touch(delivery.session)
+
+    def _needs_more(self, delivery: Delivery, route: Route, needed: Spent, now: Micros) -> None:
+        """Reserve what the carrier needs, and release the delivery once more; a carrier that asks
+        for what was reserved has failed."""
+        link = link_of(route)
+        octets = max(needed.octets, needed.units * link.tariff.unit)
+        if octets <= self._needed.get(delivery, 0):
+            self._unreached(delivery, route, "its carrier asks for more than it may need", now)
+            return
+        self._needed[delivery] = octets
+        reason = f"{link.label} needs {octets} bytes, and less was reserved"
+        self._deliveries.step(delivery, Step.REQUEUE, now, reason)
+        delivery.session.enqueue(delivery)
 
     def recall(self, delivery: Delivery, now: Micros) -> bool:
         """Take a delivery back from its carrier, or from the way there."""
@@ -267,14 +304,17 @@ class AirFeature(CoreFeature):
                 return False
             del self._under_way[at]
             delivery.attempts -= 1
+            delivery.session.sender.carried(delivery, Charge(), now)
         elif delivery.attempts or self._leaving.pop(delivery, None) is None:
             return False
+        else:
+            delivery.session.sender.carried(delivery, Charge(), now)
         self._deliveries.step(delivery, Step.REQUEUE, now, "taken back before it left")
         delivery.session.enqueue(delivery)
         self._deliveries.touch(delivery.session)
         return True
 
-    def _withdrawn(self, at: tuple[int, int], carried: Carried) -> bool:
+    def _withdrawn(self, at: tuple[int, int], carried: CarriedDelivery) -> bool:
         """Return whether a parcel could be taken back: its carrier has it, or the driver has not
         yet given it to its carrier."""
         effects = self._deliveries.effects
@@ -320,6 +360,7 @@ class AirFeature(CoreFeature):
         if len(self._failures) > self._sweep_at:
             open_ones = {d: f for d, f in self._failures.items() if d.state < DELIVERED}
             self._failures = open_ones
+            self._needed = {d: n for d, n in self._needed.items() if d.state < DELIVERED}
             self._sweep_at = SWEEP + 2 * len(open_ones)
 
     def reachable_at(self, host: str, now: Micros) -> None:

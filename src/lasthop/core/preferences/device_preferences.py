@@ -8,7 +8,7 @@ sending. Devices without preferences have none and cost nothing.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -26,7 +26,7 @@ from lasthop.decision.choice import Choice, MessageToPlace as Question
 from lasthop.decision.contention import Gauge
 from lasthop.decision.decide import Action
 from lasthop.decision.ledger import BudgetLedger, Reserved, encode_budgets, restored_budgets
-from lasthop.decision.links import Link, Tariff
+from lasthop.decision.links import Charge, Link, Tariff
 from lasthop.decision.preferences import Preferences
 from lasthop.decision.routes import NoLink, contradiction
 from lasthop.decision.schedule import Slot, Unsatisfiable, earliest
@@ -95,8 +95,10 @@ class DevicePreferences:
         self.promised: dict[Delivery, Reserved] = {}
         """Deliveries that will leave again once their reservation is durable: a reservation that a
         crash erased would be spent a second time."""
-        self.resting: dict[Delivery, None] = {}
-        """Deliveries that carriers will get at a better time; each of them has a timer."""
+        self.resting: dict[Delivery, str] = {}
+        """Deliveries that carriers will get at a better time, and why; most have a timer."""
+        self.with_carrier: set[Delivery] = set()
+        """Deliveries whose reservation is for a carrier, which reports what it has spent."""
         self.reconsider = False
         """Whether links, limits or preferences have changed since the held deliveries were last
         looked at."""
@@ -149,11 +151,15 @@ class DevicePreferences:
         self.ledger.change(preferences.limits, zone_name=preferences.zone)
         self.preferences = preferences
         self.caps.change(preferences)
-        for delivery in self.resting:
-            self.session.enqueue(delivery)
-        self.resting = {}
+        self.wake_resting()
         self.closures = {}
         self.reconsider = True
+
+    def wake_resting(self) -> None:
+        """Queue the deliveries again that wait for a better time."""
+        resting, self.resting = self.resting, {}
+        for delivery in resting:
+            self.session.enqueue(delivery)
 
     # Decisions.
 
@@ -195,6 +201,35 @@ class DevicePreferences:
         if chosen.wanted:
             self.wanted = chosen.wanted
         return chosen
+
+    def place(self, delivery: Delivery, size: int, now: Micros, links: Sequence[Link]) -> Choice:
+        """Return over which of its carriers' links a delivery of `size` octets goes now, or what it
+        waits for. A tariff that the device has declared goes before that of the route."""
+        message = delivery.item.message
+        terms = self.preferences.queue(message.queue)
+        if message.quality is not None and message.quality.bearer_required:
+            # The publisher's word, which was checked when the message came in.
+            terms = msgspec.structs.replace(terms, links=None)
+        question = Question(
+            size=size,
+            since=max(message.accepted_at, message.deliver_after or 0),
+            deliver_before=message.deliver_before,
+            delay_tolerance=message.delay_tolerance,
+        )
+        return choose(
+            question,
+            queue=terms,
+            current=[self.declared(link) for link in links],
+            budgets=self.budgets,
+            now=now,
+            best=self.preferences.links,
+            calendar=self.preferences.calendar,
+        )
+
+    def declared(self, link: Link) -> Link:
+        """Return a carrier's link at the tariff that the device has declared for its label."""
+        known = self.preferences.link(link.label)
+        return link if known is None else msgspec.structs.replace(link, tariff=known.tariff)
 
     def slot(self, delivery: Delivery, now: Micros) -> Slot | Unsatisfiable | None:
         """Return when a delivery may be sent; None if it may be sent at any time. A delivery that
@@ -277,6 +312,22 @@ class DevicePreferences:
         money = self.ledger.left(delivery, now, gauge=gauge).charge.money
         return money + self.grants.paid(delivery.item.message.key)
 
+    def give_to_carrier(self, delivery: Delivery, choice: Choice, now: Micros) -> None:
+        """Reserve what a delivery will cost that goes through a carrier."""
+        # The choice names a route by its place, and no channel.
+        self.reserve(delivery, msgspec.structs.replace(choice, channel=0), now)
+        self.with_carrier.add(delivery)
+
+    def settle(self, delivery: Delivery, spent: Charge | None, now: Micros) -> Charge | None:
+        """Charge what a carrier spent on a delivery, or all that was reserved if that is not known;
+        a delivery that can still be taken back does not count towards caps."""
+        self.with_carrier.discard(delivery)
+        reserved = self.ledger.reserved(delivery)
+        charged = self.ledger.settle(delivery, spent, now)
+        if reserved is not None and charged != reserved.hold.charge:
+            self._refunded(delivery, now)
+        return charged
+
     def refund(self, delivery: Delivery, now: Micros) -> None:
         """Take back the reservation of a delivery that did not leave."""
         if self.ledger.refund(delivery, now):
@@ -302,7 +353,10 @@ class DevicePreferences:
         return line
 
     def ended(self, delivery: Delivery, now: Micros) -> None:
-        """Forget a delivery that has ended, and take back its reservation if it has one."""
+        """Forget a delivery that has ended, and take back its reservation if it has one; a carrier
+        that still has the delivery may spend all of it."""
+        if delivery in self.with_carrier:
+            self.settle(delivery, None, now)
         if self.ledger.ended(delivery, now):
             self._refunded(delivery, now)
         self.parked.pop(delivery, None)

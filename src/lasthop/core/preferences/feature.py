@@ -20,9 +20,12 @@ from lasthop.core.session import Session
 from lasthop.core.spine import Spine
 from lasthop.core.transfer import Transfer
 from lasthop.decision.budgets import Budgets, Closure
+from lasthop.decision.choice import Choice
 from lasthop.decision.ledger import Reserved, restored_budgets
+from lasthop.decision.links import Charge, Link, Tariff
 from lasthop.decision.preferences import Preferences
 from lasthop.decision.reasons import in_words
+from lasthop.decision.routes import Place
 from lasthop.decision.schedule import Unsatisfiable
 from lasthop.decision.transmission import receipt_timeout
 from lasthop.events import Kind
@@ -75,14 +78,16 @@ class PreferenceFeature(CoreFeature):
         session.sender = PreferenceSender(self, device_preferences)
         return device_preferences
 
+    def opened(self, session: Session) -> None:
+        # Shared limits hold for every device, also for one without preferences of its own.
+        if self.shared is not None:
+            self._add_sender(session, Preferences())
+
     def meeting(
         self, session: Session, channel: int, hello: Hello, now: Micros
     ) -> CloseChannel | None:
         """Refuse a contact over a link that has reached its limit."""
         device_preferences = preferences_of(session)
-        # Shared limits hold for every device, also for one without preferences of its own.
-        if device_preferences is None and self.shared is not None:
-            device_preferences = self._add_sender(session, Preferences())
         closure = (
             None if device_preferences is None else device_preferences.closed(hello.link or "", now)
         )
@@ -100,6 +105,8 @@ class PreferenceFeature(CoreFeature):
                 limits = self.shared.limits
                 self.shared = restored_budgets(row.state, now)
                 self.shared.change(limits)
+        for session in self.deliveries.sessions() if self.shared is not None else ():
+            self._add_sender(session, Preferences())
         for device in self.deliveries.registry:
             preferences = device.record.preferences
             if preferences is None and device.number not in kept:
@@ -202,6 +209,7 @@ class PreferenceSender(Sender):
 
     def channels_changed(self, now: Micros) -> None:
         self.device_preferences.reconsider = True
+        self.device_preferences.wake_resting()
         self.device_preferences.grants.revoke(now)
 
     def patience(self, channel: ChannelState) -> Micros:
@@ -221,20 +229,48 @@ class PreferenceSender(Sender):
 
     def rests(self, delivery: Delivery, now: Micros) -> bool:
         device_preferences = self.device_preferences
-        device_preferences.resting.pop(delivery, None)
         slot = device_preferences.slot(delivery, now)
         if isinstance(slot, Unsatisfiable):
             self._deliveries.give_up(delivery, Step.SUPPRESS, now, str(slot.reason()))
             return True
         if slot is None or slot.at <= now:
             return False
-        event = self._deliveries.commits.record_step(
-            delivery, Kind.HELD, now, in_words(slot.reasons)
-        )
-        event.at = slot.at
-        device_preferences.resting[delivery] = None
-        self._deliveries.timers.add(slot.at, delivery)
+        self._rest(delivery, in_words(slot.reasons), slot.at, now)
         return True
+
+    def _rest(self, delivery: Delivery, reason: str, until: Micros | None, now: Micros) -> None:
+        resting = self.device_preferences.resting
+        if resting.get(delivery) != reason:
+            event = self._deliveries.commits.record_step(delivery, Kind.HELD, now, reason)
+            event.at = until or 0
+        resting[delivery] = reason
+        if until is not None:
+            self._deliveries.timers.add(until, delivery)
+
+    def tariff(self, link: Link) -> Tariff:
+        return self.device_preferences.declared(link).tariff
+
+    def route_choice(self, delivery: Delivery, size: int, now: Micros) -> Place:
+        return partial(self.device_preferences.place, delivery, size, now)
+
+    def given_to_carrier(self, delivery: Delivery, choice: Choice, now: Micros) -> None:
+        device_preferences = self.device_preferences
+        device_preferences.resting.pop(delivery, None)
+        device_preferences.give_to_carrier(delivery, choice, now)
+        self._scheduler.note_spending(device_preferences)
+
+    def waits(self, delivery: Delivery, choice: Choice, now: Micros) -> None:
+        self._rest(delivery, in_words(choice.reasons), choice.until, now)
+
+    def carried(self, delivery: Delivery, spent: Charge | None, now: Micros) -> Charge | None:
+        charged = self.device_preferences.settle(delivery, spent, now)
+        self._scheduler.note_spending(self.device_preferences)
+        return charged
+
+    def stir(self, now: Micros) -> None:
+        if self.device_preferences.reconsider and self.device_preferences.resting:
+            self.device_preferences.reconsider = False
+            self.device_preferences.wake_resting()
 
     def covers(self, transfer: Transfer) -> bool:
         return self.device_preferences.grants.covers(transfer)

@@ -186,10 +186,7 @@ class PreferenceScheduler:
     def settle(self, session: Session, device_preferences: DevicePreferences, now: Micros) -> None:
         """Note what was spent, close links that have reached their limits, and tell the device
         which links it could open."""
-        if device_preferences.ledger.changed:
-            device_preferences.ledger.changed = False
-            self._changed[device_preferences] = None
-            device_preferences.spent = True
+        self.note_spending(device_preferences)
         if device_preferences.spent and not session.lane.outbound.in_flight:
             # Not while anything is in flight: it would be sent again, for money, over another link.
             device_preferences.spent = False
@@ -200,6 +197,13 @@ class PreferenceScheduler:
             self._deliveries.effects.append(
                 Send(session.channel, [Wanted(device_preferences.wanted)])
             )
+
+    def note_spending(self, device_preferences: DevicePreferences) -> None:
+        """Note that budgets are to be written, if something was reserved or spent."""
+        if device_preferences.ledger.changed:
+            device_preferences.ledger.changed = False
+            self._changed[device_preferences] = None
+            device_preferences.spent = True
 
     def _arm(self, device_preferences: DevicePreferences, until: Micros | None) -> None:
         if until is not None and (device_preferences.due is None or until < device_preferences.due):

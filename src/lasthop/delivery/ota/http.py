@@ -8,7 +8,7 @@ from functools import partial
 from lasthop.clock import Clock
 from lasthop.delivery.carrier import Outcome, Parcel
 from lasthop.delivery.ota.http_client import Client, Connection
-from lasthop.delivery.ota.http_posting import Posting, Report
+from lasthop.delivery.ota.http_push import HttpPush, Report
 
 MAX_CLIENTS = 100_000
 """The largest number of clients whose registrations are remembered; a forgotten client is asked to
@@ -32,7 +32,7 @@ class HttpCarrier:
         self.invite = invite
         self.reachable = reachable
         self._clients: dict[str, Client] = {}
-        self._postings: dict[int, tuple[Client, Posting]] = {}
+        self._pushes: dict[int, tuple[Client, HttpPush]] = {}
         """The pushes that have no outcome yet, by the numbers of their parcels."""
         self.connections = 0
 
@@ -40,22 +40,22 @@ class HttpCarrier:
         """Post the parcel as soon as there is a connection to the client."""
         endpoint = parcel.route.endpoint()
         client = self.client(endpoint[0])
-        posting = Posting(parcel, report)
+        push = HttpPush(parcel, report)
         if parcel.number:
-            posting = Posting(parcel, partial(self._ended, parcel.number, report))
-            self._postings[parcel.number] = client, posting
-        client.take(posting, endpoint)
+            push = HttpPush(parcel, partial(self._ended, parcel.number, report))
+            self._pushes[parcel.number] = client, push
+        client.take(push, endpoint)
 
     def withdraw(self, number: int) -> bool:
         """Take back a parcel that waits for a connection, or for its turn on one."""
-        client, posting = self._postings.get(number, (None, None))
-        if client is None or posting is None or not client.withdraw(posting):
+        client, push = self._pushes.get(number, (None, None))
+        if client is None or push is None or not client.withdraw(push):
             return False
-        del self._postings[number]
+        del self._pushes[number]
         return True
 
     def _ended(self, number: int, report: Report, outcome: Outcome) -> None:
-        del self._postings[number]
+        del self._pushes[number]
         report(outcome)
 
     def client(self, host: str) -> Client:

@@ -11,10 +11,12 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol, TypeAlias, cast
 
+import msgspec
+
 from lasthop.clock import Clock
-from lasthop.delivery.carrier import NotReached, Sent, Unanswered
+from lasthop.delivery.carrier import NotReached, Outcome, Sent, Spent, Unanswered, needs_more
 from lasthop.delivery.ota.datagrams import Endpoint
-from lasthop.delivery.ota.http_posting import Posting, adapted, outcome_of
+from lasthop.delivery.ota.http_push import HttpPush, adapt_push, outcome_of
 from lasthop.delivery.ota.unit import unfit
 from lasthop.errors import Malformed, Rejected, TooLarge
 from lasthop.wire.ota import http
@@ -61,7 +63,7 @@ class Client:
         self._carrier = carrier
         self.host = host
         self._loop = asyncio.get_running_loop()
-        self._queue: deque[Posting] = deque()
+        self._queue: deque[HttpPush] = deque()
         self._connection: Connection | None = None
         self._dialling: asyncio.Task[None] | None = None
         self._invited: asyncio.TimerHandle | None = None
@@ -73,24 +75,26 @@ class Client:
         """Whether the last connection ended after an answer that said so, so that the registration
         stays valid."""
         self._asking: _Asking | None = None
+        self._octets = 0
+        """Octets that were sent and are not in the outcome of a push yet."""
 
     @property
     def busy(self) -> bool:
         """Whether pushes wait, or a connection is open or being opened."""
         return bool(self._queue or self._connection or self._dialling or self._invited)
 
-    def take(self, posting: Posting, endpoint: Endpoint) -> None:
-        self._queue.append(posting)
+    def take(self, push: HttpPush, endpoint: Endpoint) -> None:
+        self._queue.append(push)
         if self._connection is not None:
             self._next()
         elif self._dialling is None and self._invited is None:
             self._dialling = self._loop.create_task(self._dial(endpoint))
 
-    def withdraw(self, posting: Posting) -> bool:
+    def withdraw(self, push: HttpPush) -> bool:
         """Drop a push of which nothing has left; return False if it is too late."""
-        if posting.begun:
+        if push.begun:
             return False
-        self._queue.remove(posting)
+        self._queue.remove(push)
         return True
 
     # Connections.
@@ -124,8 +128,8 @@ class Client:
         """Report every waiting push as not reached."""
         self._invited = None
         waiting, self._queue = self._queue, deque()
-        for posting in waiting:
-            posting.end(NotReached(reason))
+        for push in waiting:
+            self._end(push, NotReached(reason))
 
     def connected(self, connection: Connection, *, dialled: bool) -> None:
         if self._connection is not None and dialled:
@@ -160,8 +164,8 @@ class Client:
     def _interrupted(self, reason: str) -> None:
         asking, self._asking = self._asking, None
         self._stop_timer()
-        if isinstance(asking, Posting):
-            asking.end(Unanswered(reason))
+        if isinstance(asking, HttpPush):
+            self._end(asking, Unanswered(reason))
 
     # Requests: one at a time.
 
@@ -169,7 +173,7 @@ class Client:
         assert self._connection is not None
         tag = self._registration.tag if self._registration else None
         self._asking = _Registering()
-        self._connection.write(http.options_request(_host(self.host), tag))
+        self._write(http.options_request(_host(self.host), tag))
         self._await()
 
     def _next(self) -> None:
@@ -178,34 +182,47 @@ class Client:
             if not self._registered:
                 self._register()
                 return
-            posting = self._queue.popleft()
-            late = posting.parcel.deliver_before
+            push = self._queue.popleft()
+            late = push.parcel.deliver_before
             # PPG service, 5.1.2.2.4: after its deadline nothing of a push may be sent.
             if late is not None and self._carrier.clock.now() >= late:
-                posting.end(NotReached("deliver_before has passed"))
+                push.end(NotReached("deliver_before has passed"))
                 continue
-            self._post(posting)
+            self._post(push)
         if self._connection is not None and self._asking is None:
             self._rest()
 
-    def _post(self, posting: Posting) -> None:
+    def _post(self, push: HttpPush) -> None:
         assert self._connection is not None
-        parcel = posting.parcel
+        parcel = push.parcel
         registration = self._registration or Registration()
         try:
-            push = adapted(parcel, registration)
+            content = adapt_push(parcel, registration)
             request = http.post_request(
-                _host(self.host), push, tag=registration.tag, response=parcel.response
+                _host(self.host), content, tag=registration.tag, response=parcel.response
             )
         except Rejected as error:
-            posting.end(unfit(error))
+            push.end(unfit(error))
             return
-        self._asking = posting
-        posting.begun = True
-        self._connection.write(request)
+        if (more := needs_more(parcel, len(request))) is not None:
+            push.end(more)
+            return
+        self._asking = push
+        push.begun = True
+        self._write(request)
         self._await()
         if not parcel.confirmed:
-            posting.end(Sent())  # Unconfirmed: as if sent without a connection (5.1.2.2.5.1).
+            self._end(push, Sent())  # Unconfirmed: as if sent without a connection (5.1.2.2.5.1).
+
+    def _write(self, data: bytes) -> None:
+        assert self._connection is not None
+        self._connection.write(data)
+        self._octets += len(data)
+
+    def _end(self, push: HttpPush, outcome: Outcome) -> None:
+        """Report an outcome, with everything that was sent to the client since the last one."""
+        spent, self._octets = Spent(self._octets, int(push.begun)), 0
+        push.end(msgspec.structs.replace(outcome, spent=spent))
 
     def answered(self, connection: Connection, answer: OtaAnswer) -> None:
         if connection is not self._connection or self._asking is None:
@@ -236,14 +253,14 @@ class Client:
         self._registration = found
         self._registered = True
 
-    def _push_answered(self, posting: Posting, answer: OtaAnswer) -> None:
+    def _push_answered(self, push: HttpPush, answer: OtaAnswer) -> None:
         result = http.verdict(answer)
-        if isinstance(result, http.Stale) and posting.stale < STALE_TIMES:
-            posting.stale += 1
+        if isinstance(result, http.Stale) and push.stale < STALE_TIMES:
+            push.stale += 1
             self._registered = False
-            self._queue.appendleft(posting)
+            self._queue.appendleft(push)
             return
-        posting.end(outcome_of(result))
+        self._end(push, outcome_of(result))
 
     # Timers.
 
@@ -285,7 +302,7 @@ class _Registering:
     """An OPTIONS request that waits for its answer."""
 
 
-_Asking: TypeAlias = _Registering | Posting
+_Asking: TypeAlias = _Registering | HttpPush
 
 
 class Connection(asyncio.Protocol):

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+import msgspec
+
 from lasthop.clock import SECOND, Clock, Micros
 from lasthop.delivery.carrier import (
     Aborted,
@@ -19,8 +21,10 @@ from lasthop.delivery.carrier import (
     Outcome,
     Parcel,
     Sent,
+    Spent,
     Unanswered,
     Unfit,
+    needs_more,
 )
 from lasthop.delivery.ota.datagrams import MAX_DATAGRAM, Endpoint
 from lasthop.delivery.ota.unit import DatagramNetwork, unfit
@@ -42,6 +46,10 @@ ASK_TIMES = 3
 """The interval and the number of requests for a session. A request is a datagram like any other: it
 may be lost, and a client takes some seconds to open a session. After half a minute the client
 counts as absent, and a later attempt asks again."""
+
+MOST_COUNTED = 100_000
+"""The largest number of hosts whose octets are counted between two outcomes; what is forgotten
+beyond that is the count of the host that was heard of longest ago."""
 
 
 @dataclass(slots=True)
@@ -85,6 +93,8 @@ class SessionCarrier:
         self._places: dict[int, str | Ticket] = {}
         """Where the parcel with each number is: the host that was asked for a session, or the
         parcel's ticket within one."""
+        self._octets: dict[str, int] = {}
+        """Octets that were sent to each host and are not in the outcome of a parcel yet."""
         self._deadlines: list[tuple[Micros, int, Ticket]] = []
         self._count = 0
 
@@ -141,18 +151,34 @@ class SessionCarrier:
     def _flush(self) -> None:
         for data, peer in self._server.datagrams():
             self._network.send(data, peer)
+            self._count_octets(str(peer[0]), len(data))
         dues = [heap[0][0] for heap in (self._asks, self._deadlines) if heap]
         if (due := self._server.next_timeout()) is not None:
             dues.append(due)
         if dues:
             self._wake_at(min(dues))
 
+    def _count_octets(self, host: str, octets: int) -> None:
+        if host not in self._octets and len(self._octets) >= MOST_COUNTED:
+            del self._octets[next(iter(self._octets))]
+        self._octets[host] = self._octets.get(host, 0) + octets
+
+    def _counted(self, parcel: Parcel, outcome: Outcome) -> Outcome:
+        """Return the outcome of a parcel with everything that was sent to its host since the last
+        outcome there: requests for a session, repetitions and acknowledgements are among it."""
+        for data, peer in self._server.datagrams():
+            self._network.send(data, peer)
+            self._count_octets(str(peer[0]), len(data))
+        octets = self._octets.pop(parcel.route.endpoint()[0], 0)
+        units = int(not isinstance(outcome, NotReached | Unfit))
+        return msgspec.structs.replace(outcome, spent=Spent(octets, units))
+
     # From a parcel to the network.
 
     def _dispose(self, parcel: Parcel, report: Report, now: Micros) -> None:
         # PPG service, 5.1.2.2.4: after its deadline nothing of a push may be sent.
         if parcel.deliver_before is not None and now >= parcel.deliver_before:
-            report(NotReached("deliver_before has passed"))
+            report(self._counted(parcel, NotReached("deliver_before has passed")))
             return
         host, _ = endpoint = parcel.route.endpoint()
         session = self._server.session(host)
@@ -172,11 +198,14 @@ class SessionCarrier:
     ) -> None:
         try:
             pdu = _pdu(session, parcel, confirmed=confirmed)
+            if (more := needs_more(parcel, len(pdu))) is not None:
+                report(more)
+                return
             if not confirmed:
                 if len(pdu) > MAX_DATAGRAM - 4:
                     raise TooLarge("the push is too large for a datagram", size=len(pdu))
                 self._server.push(session, pdu, now)
-                report(Sent())
+                report(self._counted(parcel, Sent()))
                 return
             ticket = self._server.push_confirmed(session, pdu, now)
         except Rejected as error:
@@ -227,7 +256,7 @@ class SessionCarrier:
         found = self._tickets.pop(ticket, None)
         if found is not None:
             self._places.pop(found[0].number, None)
-            found[1](outcome)
+            found[1](self._counted(found[0], outcome))
 
     # Clients without a session.
 
@@ -247,13 +276,15 @@ class SessionCarrier:
             del self._asked[host]
             for parcel, report in asked.waiting:
                 self._places.pop(parcel.number, None)
-                report(NotReached("the client opened no session"))
+                report(self._counted(parcel, NotReached("the client opened no session")))
             return
         asked.times += 1
         asked.due = now + ASK_EVERY
         self._count += 1
         heapq.heappush(self._asks, (asked.due, self._count, host))
-        self._push_network.send(invitation_unit(self._invitation, asked.times), asked.endpoint)
+        unit = invitation_unit(self._invitation, asked.times)
+        self._push_network.send(unit, asked.endpoint)
+        self._count_octets(host, len(unit))
 
     def _opened(self, session: WspSession, now: Micros) -> None:
         asked = self._asked.pop(session.peer[0], None)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from lasthop.clock import Clock
-from lasthop.delivery.carrier import NotReached, Outcome, Parcel, Sent, Unfit
+from lasthop.delivery.carrier import NotReached, Outcome, Parcel, Sent, Spent, Unfit, needs_more
 from lasthop.delivery.ota.datagrams import MAX_DATAGRAM, Endpoint
 from lasthop.errors import Rejected
 from lasthop.wire.ota.terminal import described
@@ -70,9 +70,11 @@ class UnitCarrier:
             return unfit(error)
         if len(datagram) > MAX_DATAGRAM:
             return Unfit(3006, f"too large for a datagram: {len(datagram)} octets")
+        if (more := needs_more(parcel, len(datagram))) is not None:
+            return more
         network.send(datagram, endpoint)
         # PPG service, 5.1.2.2.5.1: an unconfirmed push is done once it was sent.
-        return Sent()
+        return Sent(spent=Spent(len(datagram), 1))
 
     def datagram(self, parcel: Parcel) -> bytes:
         """Encode the push as a datagram; raise Rejected if the push cannot be sent over the air."""

@@ -43,8 +43,16 @@ def usage(events: DataFrame, deliveries: DataFrame) -> DataFrame:
     Every transmission that was handed to a link counts, on the UTC day on which that happened. The
     queue is that of the delivery. This takes one shuffle by delivery, and one by device.
     """
-    sent = events.where(fn.col("kind") == Kind.TRANSMITTED).select(
-        "date", *DELIVERY, "link", "bytes", "cost"
+    kind = fn.col("kind")
+    # What a carrier has said afterwards that a transmission cost adds money, and no transmission.
+    left = kind == Kind.TRANSMITTED
+    sent = events.where(left | ((kind == Kind.COUNTED) & (fn.col("msg") != 0))).select(
+        "date",
+        *DELIVERY,
+        "link",
+        fn.when(left, fn.col("bytes")).otherwise(0).alias("bytes"),
+        "cost",
+        left.cast("int").alias("left"),
     )
     queues = deliveries.where(fn.col("queue") != "").select(*DELIVERY, "queue")
     rows = (
@@ -52,7 +60,7 @@ def usage(events: DataFrame, deliveries: DataFrame) -> DataFrame:
         .fillna({"queue": ""})
         .groupBy("date", "app", "dev", "link", "queue")
         .agg(
-            fn.count("*").alias("messages"),
+            fn.sum("left").alias("messages"),
             fn.sum("bytes").alias("bytes"),
             fn.sum("cost").alias("money"),
         )

@@ -24,7 +24,7 @@ from lasthop.wire.ota.transform import PushContent, application_of, for_http
 Report: TypeAlias = Callable[[Outcome], None]
 
 
-class Posting:
+class HttpPush:
     """A push, from when the carrier takes it until its outcome is known."""
 
     __slots__ = ("_report", "begun", "parcel", "stale")
@@ -44,7 +44,7 @@ class Posting:
             report(outcome)
 
 
-def adapted(parcel: Parcel, registration: Registration) -> PushContent:
+def adapt_push(parcel: Parcel, registration: Registration) -> PushContent:
     """Return the push in the form that this client accepts; raise Rejected if there is none."""
     terminal = registration.terminal.known_as(described(parcel.capabilities))
     push = for_http(PushContent(parcel.content_type, parcel.headers, parcel.body), terminal)
