@@ -269,6 +269,13 @@ FIELDS: dict[str, dict[str, str]] = {
         javascript=NO_STREAMS,
     ),
     "pull": row("pull", "pull", "pull_size", IN_REASONS, NOT_WRITTEN, javascript=NO_STREAMS),
+    "immediate": row(
+        "immediate",
+        "immediate",
+        Because("whoever gets it was there"),
+        IN_REASONS,
+        Because("a surrogate decides what becomes of it, not who is there"),
+    ),
 }
 
 
@@ -352,6 +359,7 @@ OTHER: dict[str, Any] = {
     "binding": Binding.CLAIM,
     "stream": True,
     "pull": True,
+    "immediate": True,
 }
 """For every field that a submission has: something that is not its default."""
 

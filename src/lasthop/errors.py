@@ -17,6 +17,7 @@
     │   ├── TooLarge               a size, depth or count is above its limit
     │   ├── Unauthorized           no credential, or one we do not know
     │   ├── Forbidden              a known credential without this right
+    │   ├── NobodyThere            an immediate message, and no device can be reached
     │   ├── NotFound               no such message, device, topic
     │   ├── Conflict               an idempotency key was used for something else
     │   └── Expired                deliver_before has passed already
@@ -89,6 +90,13 @@ class Rejected(LasthopError):
     fault = Fault.CALLER
     http_status = 400
     pap_code = 2000
+
+
+class NobodyThere(Rejected):
+    """The message is only for those who can be reached at once, and nobody can."""
+
+    code = "nobody_there"
+    http_status = 409
 
 
 class InvalidRequest(Rejected):

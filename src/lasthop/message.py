@@ -158,6 +158,8 @@ class Message(msgspec.Struct, array_like=True, gc=False):
     """Whether the message opens a stream, whose pieces have the message's key."""
     pull: bool = False
     """Whether the device is only told of the message, and gets the body when it asks for it."""
+    immediate: bool = False
+    """Whether the message is dropped for a device that cannot be reached at once."""
 
     @property
     def id(self) -> str:

@@ -51,6 +51,7 @@ from lasthop.delivery.carrier import (
     Parcel,
     ReturnedContent,
     Sent as CarrierSent,
+    Spent,
     Unanswered,
 )
 from lasthop.device import compose
@@ -713,6 +714,7 @@ def _void(_: object) -> None:
 
 _OUTCOMES: dict[str, Outcome] = {
     "sent": CarrierSent(),
+    "paid": CarrierSent(spent=Spent(120, 1)),
     "confirmed": Confirmed(),
     "answered": Confirmed(ReturnedContent("text/plain", b"the client's answer")),
     "aborted": Aborted(0xEA),

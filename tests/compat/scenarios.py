@@ -683,6 +683,35 @@ def _air_second(stage: Stage) -> None:
     stage.run(2)
 
 
+# What pushes over the air cost.
+
+
+def _tariffs_first(stage: Stage) -> None:
+    sms = {"label": "sms", "tariff": {"per_unit": 1500, "unit": 140}}
+    route = {"variant": "wsp", "address": "192.0.2.1", "link": sms}
+    stage.http("POST", "/v1/devices", {"name": "pager", "routes": [route]})
+    stage.http("POST", "/v1/devices", {"name": "phone", "routes": [route]})
+    limits = [{"amount": 5, "measure": "units", "period": "day", "link": "sms"}]
+    stage.http("PUT", "/v1/devices/phone/preferences", {"limits": limits})
+    stage.publish("paid without a limit", "device:pager")
+    stage.publish("paid", "device:phone")
+    stage.run(1)
+    stage.report("paid without a limit", "paid")
+    stage.report("paid", "paid")
+    stage.publish("reserved and given back", "device:phone")
+    stage.publish("beyond the limit", "device:phone")
+    stage.run(1)
+    stage.report("reserved and given back", "unreached")
+    stage.run(1)
+
+
+def _tariffs_second(stage: Stage) -> None:
+    stage.run(1)
+    for _ in range(8):
+        stage.report_all()
+        stage.run(12 * 3600)
+
+
 # Requests, services, heartbeats, and what administrators do.
 
 
@@ -1003,6 +1032,12 @@ SCENARIOS = {
             ),
         ),
         Scenario("air", _air_first, _air_second),
+        Scenario(
+            "tariffs",
+            _tariffs_first,
+            _tariffs_second,
+            questions=("/v1/devices/phone/budgets",),
+        ),
         Scenario(
             "exchange",
             _exchange_first,

@@ -25,6 +25,7 @@ const ADDRESSABLE = ["device", "user", "topic", "service", "group", "queue", "ap
  * @property {number} [rank]
  * @property {number} [expiresIn] Seconds after which the message expires.
  * @property {number} [delayTolerance] Seconds that the message may wait for a better link or moment.
+ * @property {boolean} [immediate] Only for those whom the gateway can reach when it gets the message.
  * @property {number} [reliability]
  * @property {number} [handling]
  * @property {string} [queue]
@@ -61,6 +62,7 @@ function headersOf(body, options) {
     rank,
     deliverWithin: expiresIn === undefined ? undefined : Math.ceil(expiresIn * 1000),
     tolerance: delayTolerance === undefined ? undefined : Math.ceil(delayTolerance * 1000),
+    immediate: options.immediate,
     reliability: options.reliability,
     handling: options.handling,
     title: options.title,

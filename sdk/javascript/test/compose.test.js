@@ -8,6 +8,7 @@ import { message } from "../src/compose.js";
 test("a tolerated delay travels in milliseconds", () => {
   assert.equal(message("device:x", "body", { delayTolerance: 1.5 }).headers.tolerance, 1500);
   assert.equal(message("device:x", "body", {}).headers.tolerance, undefined);
+  assert.equal(message("device:x", "body", { immediate: true }).headers.immediate, true);
 });
 
 for (const delayTolerance of [-1, NaN, 31 * 86_400 + 1, "a bit"]) {

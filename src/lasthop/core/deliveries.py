@@ -17,7 +17,7 @@ from lasthop.core.contacts.retransmission import Retransmission
 from lasthop.core.delivery import Delivery, Item
 from lasthop.core.effects import Changed, Effect
 from lasthop.core.feature import AwaySender, Decider, Sender
-from lasthop.core.lifecycle import DELIVERED, SENDING, TRANSITIONS, Step
+from lasthop.core.lifecycle import DELIVERED, PENDING, SENDING, TRANSITIONS, Step
 from lasthop.core.limits import Limits
 from lasthop.core.moments import Moments
 from lasthop.core.registry import Device, Registry
@@ -26,6 +26,9 @@ from lasthop.core.session import Session
 from lasthop.core.timers import Timers
 from lasthop.events import Event
 from lasthop.message import KeyMaker, Message
+
+NOBODY_THERE = "it is immediate, and the device cannot be reached"
+"""The reason for which an immediate message is dropped."""
 
 
 class TimerTarget(Protocol):
@@ -209,6 +212,13 @@ class Deliveries:
         if delivery.state is not SENDING:
             return False
         return any(recall(delivery, now) for recall in self.moments.recall)
+
+    def drop_immediate(self, session: Session, now: Micros) -> None:
+        """Drop the immediate messages that have not left for a device that cannot be reached any
+        more."""
+        for delivery in list(session.mailbox.values()):
+            if delivery.item.message.immediate and delivery.state is PENDING:
+                self.give_up(delivery, Step.GIVE_UP, now, NOBODY_THERE)
 
     def watch(self, key: int) -> None:
         """Report changes of this message as `Changed` effects, until `unwatch` was called as often

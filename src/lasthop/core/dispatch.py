@@ -13,7 +13,7 @@ from functools import partial
 from lasthop.clock import Micros
 from lasthop.core.contacts.channel_state import AWAY, ChannelState
 from lasthop.core.contacts.retransmission import Retransmission
-from lasthop.core.deliveries import Deliveries
+from lasthop.core.deliveries import NOBODY_THERE, Deliveries
 from lasthop.core.delivery import Delivery
 from lasthop.core.effects import Fetch, Send
 from lasthop.core.envelope import ENVELOPE, frame_of, too_large
@@ -79,6 +79,9 @@ class Dispatcher:
                     delivery, Step.REQUEUE, now, "the link was lost before it left"
                 )
                 session.sender.refund(delivery, now)
+                if delivery.item.message.immediate and not session.reachable:
+                    self._deliveries.give_up(delivery, Step.GIVE_UP, now, NOBODY_THERE)
+                    continue
                 session.enqueue(delivery)
                 self._deliveries.touch(session)
 

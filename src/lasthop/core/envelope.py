@@ -17,9 +17,10 @@ from lasthop.wire.hop.mapping import Mapping as WireMapping
 PLAIN_HEADERS = Headers(content_type=DEFAULT_CONTENT_TYPE)
 """The headers of a message that sets none itself, for deciders that have to add some."""
 
-OTHERWISE = frozenset({"source", "binding", "pull"})
+OTHERWISE = frozenset({"source", "binding", "pull", "immediate"})
 """Fields of a message that are not simply copied into a header: a device learns only the names of
-other devices as sources, and features add what concerns one group or channel."""
+other devices as sources, features add what concerns one group or channel, and whoever gets an
+immediate message was there."""
 
 TIMES = {"deliver_before": "deliver_within", "reply_before": "reply_within"}
 COPIED = {"headers": "extra"} | {

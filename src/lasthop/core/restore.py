@@ -6,7 +6,7 @@ What was under way is still under way: the device will say how much of it arrive
 from __future__ import annotations
 
 from lasthop.clock import Micros
-from lasthop.core.deliveries import Deliveries
+from lasthop.core.deliveries import NOBODY_THERE, Deliveries
 from lasthop.core.delivery import Delivery, Item
 from lasthop.core.lifecycle import State, Step
 from lasthop.core.publishing.acceptance import Acceptance
@@ -147,6 +147,9 @@ def _resume(session: Session, row: SessionRow, now: Micros) -> None:
 def _wait_again(deliveries: Deliveries, delivery: Delivery, now: Micros) -> None:
     message = delivery.item.message
     session = delivery.session
+    if message.immediate and not session.reachable:
+        deliveries.give_up(delivery, Step.GIVE_UP, now, NOBODY_THERE)
+        return
     if message.replace_key is not None and delivery.revocable:
         delivery.decider.supersede(delivery, message.replace_key)
     waits = any(gate.reopened(delivery, now) for gate in delivery.item.gates)

@@ -53,6 +53,7 @@ class Session:
         "dirty",
         "epoch",
         "events",
+        "has_immediate",
         "held_bytes",
         "incarnation",
         "lane",
@@ -97,6 +98,8 @@ class Session:
         self.replaceable: dict[tuple[str, str], Delivery] | None = None
         """Deliveries of which nothing has left, by source and replace key; None if there are
         none."""
+        self.has_immediate = False
+        """Whether messages that are dropped at the end of the contact may be in the mailbox."""
         self.held_bytes = 0
         """Bytes that the device sent and that are not durable yet."""
         self.taken_bytes = 0

@@ -72,6 +72,9 @@ class Options(TypedDict, total=False):
     delay_tolerance: float
     """Seconds, at most 31 days, that this device and the gateway may hold the message for a better
     link or moment, if the preferences would allow its queue a longer time."""
+    immediate: bool
+    """Whether the message is only for those whom the gateway can reach when it gets the message; if
+    it can reach nobody, the message is refused with `nobody_there`."""
     reliability: Reliability
     handling: Handling
     queue: str
@@ -139,7 +142,7 @@ def claim(of: Message) -> Draft:
     return Draft(Headers(operation=Operation.CLAIM, in_reply_to=of.frame.key))
 
 
-_OF_MESSAGES = frozenset({"expires_in", "reliability", "rank", "delay_tolerance"})
+_OF_MESSAGES = frozenset({"expires_in", "reliability", "rank", "delay_tolerance", "immediate"})
 
 
 def stream(target: str, **options: Unpack[Options]) -> Draft:
@@ -149,7 +152,9 @@ def stream(target: str, **options: Unpack[Options]) -> Draft:
     if not colon or not one:
         raise InvalidRequest("a stream must go to device:NAME or to publisher:", target=target)
     if options.keys() & _OF_MESSAGES:
-        raise InvalidRequest("a stream cannot have a deadline, rank, reliability or delay")
+        raise InvalidRequest(
+            "a stream cannot have a deadline, rank, reliability or delay, or be immediate"
+        )
     headers = _headers(b"", options, to=target)
     return Draft(msgspec.structs.replace(headers, stream=True))
 
@@ -325,6 +330,7 @@ def _headers(
         gather=gather,
         binding=_binding(options),
         tolerance=_tolerance(options),
+        immediate=options.get("immediate", False),
     )
 
 

@@ -71,6 +71,7 @@ async def test_options_are_headers_with_or_without_x(
     assert message.deliver_before == START + 2 * HOUR
     assert message.deliver_after == START + 30 * SECOND
     assert message.delay_tolerance == 600 * SECOND
+    assert not message.immediate
     assert message.replace_key == "k"
     assert message.reliability is Reliability.BEST_EFFORT
     assert message.content_type == "text/markdown"

@@ -321,6 +321,7 @@ export const WELCOME = new Table(
  * @property {boolean} [answer] Whether this answers a request; a receiver that does not wait drops it.
  * @property {boolean} [gather]
  * @property {number} [tolerance] Milliseconds that the message may wait for a better link or moment.
+ * @property {boolean} [immediate] Whether it is only for those who can be reached at once.
  */
 export const HEADERS = new Table(
   [1, "contentType", TEXT],
@@ -343,4 +344,5 @@ export const HEADERS = new Table(
   [21, "answer", MARK, false],
   [22, "gather", MARK, false],
   [26, "tolerance", NUMBER],
+  [27, "immediate", MARK, false],
 );

@@ -74,6 +74,7 @@ FIELDS = {
     b"reliability": "reliability",
     b"handling": "handling",
     b"queue": "queue",
+    b"immediate": "immediate",
 }
 """The header for each field of a publication; `X-` before the header's name is allowed."""
 

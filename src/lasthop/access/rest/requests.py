@@ -126,6 +126,10 @@ class Publication(
         bool | None,
         Meta(description="The device is only notified, and fetches the body when it wants"),
     ] = None
+    immediate: Annotated[
+        bool | None,
+        Meta(description="Only for those who can be reached at once; refused if nobody can"),
+    ] = None
     replace_key: Annotated[
         _Key | None, Meta(description="Replaces your pending message with this key")
     ] = None
@@ -244,6 +248,7 @@ class Converter:
             replace_key=p.replace_key,
             headers=self._context if p.headers is None else _headers(p.headers, self._context),
             pull=bool(p.pull),
+            immediate=bool(p.immediate),
             unsaid=ALL_UNSAID if plain and p.handling is None and p.pull is None else _unsaid(p),
         )
         if p.atomic or p.claim:

@@ -341,7 +341,11 @@ class AirFeature(CoreFeature):
         patience = deliveries.limits.carried_patience
         if message.deliver_before is not None and now >= message.deliver_before:
             deliveries.give_up(delivery, Step.EXPIRE, now, "deliver_before has passed")
-        elif message.method is DeliveryMethod.ONESHOT or now >= message.accepted_at + patience:
+        elif (
+            message.immediate
+            or message.method is DeliveryMethod.ONESHOT
+            or now >= message.accepted_at + patience
+        ):
             deliveries.give_up(delivery, Step.GIVE_UP, now, reason, code=NO_ANSWER)
         else:
             self._again(delivery, route, reason, now)

@@ -474,6 +474,9 @@ class Contacts:
         session.lost_at = now
         for away in self._moments.away:
             away(session, now)
+        if session.has_immediate and not session.reachable:
+            session.has_immediate = False
+            self._deliveries.drop_immediate(session, now)
         under_way = session.lane.outbound.delivered < session.lane.outbound.assigned
         if under_way or any(delivery for part in session.parts for delivery in part.on_device()):
             self._dispatcher.preserve(session)

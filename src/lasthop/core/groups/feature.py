@@ -33,7 +33,7 @@ from lasthop.core.groups.records import GroupRecord, GroupRecords, parse_group
 from lasthop.core.lifecycle import State, Step
 from lasthop.core.publishing.fanout import Fanouts
 from lasthop.core.publishing.objections import check_possible_for_all
-from lasthop.core.publishing.submission import Submission
+from lasthop.core.publishing.submission import Submission, cannot_wait
 from lasthop.core.publishing.targets import PlainTarget
 from lasthop.core.registry import Device
 from lasthop.core.rights.rule import JOINED_BY, Verb
@@ -156,6 +156,10 @@ class GroupFeature(CoreFeature, Gate):
     def check(self, submission: Submission) -> None:
         if submission.binding and submission.target.kind is not GROUP:
             raise InvalidRequest("only a message for a group can be atomic or claimable")
+        if submission.immediate and submission.binding:
+            raise cannot_wait("a decision of its group")
+        if submission.immediate and submission.target.kind is TargetKind.QUEUE:
+            raise cannot_wait("a queue, which keeps it for a consumer")
 
     def leaving(self, delivery: Delivery, channel: int, now: Micros) -> Leaving:
         """Set an atomic or claimable message aside until the device can hold back messages."""

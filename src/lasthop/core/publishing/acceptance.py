@@ -15,11 +15,17 @@ from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Item
 from lasthop.core.lifecycle import Step
 from lasthop.core.publishing.fanout import Fanouts
-from lasthop.core.publishing.submission import Submission, check_times, message_of
+from lasthop.core.publishing.submission import (
+    Submission,
+    check_immediate,
+    check_times,
+    message_of,
+)
 from lasthop.core.registry import Device
 from lasthop.errors import (
     Conflict,
     InvalidRequest,
+    NobodyThere,
     NotFound,
     QuotaExceeded,
     Rejected,
@@ -41,6 +47,10 @@ DEVICE = TargetKind.DEVICE
 RECENT_KEYS = 100_000
 """The number of idempotency keys remembered in memory; older ones are looked up in the store before
 a submission comes in. The number must exceed what can be accepted during such a look-up."""
+
+MOST_LOOKED_FOR = 1_000
+"""The largest number of devices among which acceptance looks for one that can be reached; an
+immediate message for more of them is accepted, and each of its deliveries finds out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +239,12 @@ class Acceptance:
         self._check_form(app, submission, now)
         for check in self._moments.check:
             check(submission)
-        return self._moments.targets[submission.target.kind].reach(app, submission, now)
+        devices = self._moments.targets[submission.target.kind].reach(app, submission, now)
+        if submission.immediate and len(devices) <= MOST_LOOKED_FOR:
+            sessions = map(self._deliveries.session, devices.values())
+            if not any(session.reachable for session in sessions):
+                raise NobodyThere("an immediate message, and nobody can be reached now")
+        return devices
 
     def _check_form(self, app: str, submission: Submission, now: Micros) -> None:
         limits = self._deliveries.limits
@@ -240,6 +255,8 @@ class Acceptance:
             raise TooLarge("body too large", size=len(submission.body), limit=limits.body)
         if submission.deliver_before is not None or submission.delay_tolerance is not None:
             check_times(submission, now)
+        if submission.immediate:
+            check_immediate(submission)
 
     def _check_room(
         self, source: str, submissions: Sequence[Submission], reached: list[Mapping[int, Device]]

@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Mapping
 
 from lasthop.clock import Micros
-from lasthop.core.deliveries import Deliveries
+from lasthop.core.deliveries import NOBODY_THERE, Deliveries
 from lasthop.core.delivery import Delivery, Item
 from lasthop.core.feature import Gate, OrderKey, Selection, order_of
 from lasthop.core.lifecycle import Step
@@ -356,6 +356,11 @@ class Fanouts:
         if full and not self._must_arrive(message.content_type):
             deliveries.step(delivery, Step.SUPPRESS, now, "mailbox full")
             return
+        if message.immediate:
+            if not session.reachable:
+                deliveries.step(delivery, Step.GIVE_UP, now, NOBODY_THERE)
+                return
+            session.has_immediate = True
         # For a single device acceptance has refused this already (`check_possible`).
         if session.sender is not deliveries.sender and alone and message.target.kind is not DEVICE:
             against = session.sender.objection(message, now)

@@ -20,6 +20,7 @@ from lasthop.message import (
     Quality,
     Reliability,
     Target,
+    TargetKind,
 )
 
 
@@ -49,6 +50,7 @@ class Submission(msgspec.Struct, gc=False):
     binding: Binding = Binding.NONE
     stream: bool = False
     pull: bool = False
+    immediate: bool = False
     unsaid: frozenset[str] = frozenset()
     """Those of `handling`, `reliability` and `pull` that the sender leaves to the app's
     behaviour."""
@@ -69,6 +71,20 @@ submission_of: Callable[[Message], Submission] = maker(
     Submission, {name: name for name in SAID}, ()
 )
 """Makes a submission that would send a message again."""
+
+
+def check_immediate(submission: Submission) -> None:
+    """Raise an error if a message that is only for those who are there asks for something that can
+    only be had by waiting."""
+    if submission.deliver_after is not None:
+        raise cannot_wait("a time before which it is not delivered")
+    if submission.target.kind is TargetKind.PUBLISHER:
+        raise cannot_wait("a publisher, who fetches it")
+
+
+def cannot_wait(what: str) -> InvalidRequest:
+    """Return the error for an immediate message that would have to wait for something."""
+    return InvalidRequest(f"an immediate message cannot wait for {what}", field="immediate")
 
 
 def check_times(submission: Submission, now: Micros) -> None:

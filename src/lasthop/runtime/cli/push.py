@@ -76,6 +76,13 @@ def push(
         str | None,
         typer.Option(metavar="TIME", help="Longest wait for a better link: 90s, 2h."),
     ] = None,
+    immediate: Annotated[
+        bool,
+        typer.Option(
+            "--immediate",
+            help="Send the message only to devices that can be reached now; fail if none can.",
+        ),
+    ] = False,
     replace_key: Annotated[
         str | None, typer.Option(metavar="KEY", help="Replace the pending message with this key.")
     ] = None,
@@ -137,6 +144,7 @@ def push(
         "ttl": ttl,
         "delay": delay,
         "delay_tolerance": delay_tolerance,
+        "immediate": immediate or None,
         "replace_key": replace_key,
         "content_type": content_type,
         "atomic": atomic or None,

@@ -289,6 +289,8 @@ class Headers(msgspec.Struct, frozen=True, gc=False):
     """Whether the message opens a stream, whose pieces have the message's key."""
     tolerance: int | None = None
     """Milliseconds that a message from a device may wait for a better link or moment."""
+    immediate: bool = False
+    """Whether a message from a device is only for those who can be reached at once."""
 
 
 HEADER_TAGS: Final = (
@@ -317,6 +319,7 @@ HEADER_TAGS: Final = (
     (24, "pull", "NUMBER"),
     (25, "stream", "MARK"),
     (26, "tolerance", "NUMBER"),
+    (27, "immediate", "MARK"),
 )
 """The row of each header in docs/hop-protocol.md: its tag, its name and the type of its value,
 which is a name in `wire.hop.kinds`. A header at its default is not sent."""
