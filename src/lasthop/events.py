@@ -140,3 +140,4 @@ class Event(msgspec.Struct, omit_defaults=True, gc=False):
     terms: str = ""
     zone: str = ""
     trace: str = ""
+    lane: int = 0

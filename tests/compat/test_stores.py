@@ -24,7 +24,7 @@ TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 OPEN = {"PENDING", "SENDING", "RECEIVED", "PARKED"}
 
 
-UNUSED = {"lasthop_lane"}
+UNUSED = {"lasthop_lane", "lane"}
 """Tables that stay empty until a version of the gateway offers what they are for."""
 
 

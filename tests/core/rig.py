@@ -35,7 +35,17 @@ from lasthop.message import Reliability, Target, TargetKind, parse_id
 from lasthop.store.commit import Commit, DeliveryRow
 from lasthop.store.memory import MemoryStore
 from lasthop.store.tables.pushes import PushesInMemory
-from lasthop.wire.hop.frames import Ack, Frame, Headers, Hello, MessageFrame, Skip, Welcome
+from lasthop.wire.hop.frames import (
+    Ack,
+    Frame,
+    Headers,
+    Hello,
+    LaneFrame,
+    Last,
+    MessageFrame,
+    Skip,
+    Welcome,
+)
 from tests.store.peek import rows_of
 
 START: Micros = 1_763_200_000_000_000
@@ -241,7 +251,10 @@ class Rig:
                 epoch = self.welcome(send.channel).epoch
                 assert any(
                     row.state > State.PENDING
-                    and (frame.seq is None or (row.epoch, row.seq) == (epoch, frame.seq))
+                    and (
+                        frame.seq is None
+                        or (row.epoch, row.lane, row.seq) == (epoch, frame.lane, frame.seq)
+                    )
                     for row in self.store.deliveries(frame.key)
                 ), frame
             if isinstance(frame, Welcome):
@@ -249,11 +262,16 @@ class Rig:
                     row.epoch == frame.epoch and row.inbound >= frame.received
                     for row in self.store._kept.sessions.values()
                 ), frame
-            if isinstance(frame, Skip):
+            word: object = frame
+            lane = 0
+            if isinstance(frame, LaneFrame):
+                lane, word = frame.lane, frame.frame
+            if isinstance(word, Skip | Last):
+                number = word.first if isinstance(word, Skip) else word.number
                 device = self.gateway.registry.named(APP, self.names[send.channel]).number
                 epoch = self.welcome(send.channel).epoch
                 assert not any(
-                    (row.device, row.epoch, row.seq) == (device, epoch, frame.first)
+                    (row.device, row.epoch, row.lane, row.seq) == (device, epoch, lane, number)
                     for row in self.store.all_deliveries()
                     if row.open
                 ), frame

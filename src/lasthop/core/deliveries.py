@@ -168,13 +168,14 @@ class Deliveries:
         session = delivery.session
         # It is under way no longer, whatever follows: its credit is free.
         if before is SENDING:
-            session.lane.arrive(delivery.seq, delivery.item.size)
+            delivery.lane.arrive(delivery.seq, delivery.item.size)
         delivery.state = state
         delivery.changed_at = now
         event = self.commits.record_step(delivery, kind, now, reason)
         if delivery.seq >= 0:
             event.epoch = delivery.epoch
             event.seq = delivery.seq
+            event.lane = delivery.lane.id
             line = session.line
             # The channel may have ended, or another one may be in use since: name the one it left
             # over.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lasthop.core.feature import Decider, DeliveryObserver, Gate
+from lasthop.core.lane import Lane
 from lasthop.core.lifecycle import DELIVERED, PENDING, State
 from lasthop.events import Event
 from lasthop.message import Message
@@ -93,6 +94,7 @@ class Delivery:
         "epoch",
         "index",
         "item",
+        "lane",
         "last_event",
         "place",
         "priority",
@@ -118,6 +120,8 @@ class Delivery:
         self.state: State = PENDING
         self.epoch = -1
         self.seq = -1
+        self.lane: Lane[Any] = session.lane
+        """The lane that `seq` is a number of."""
         self.sent_in = 0
         """The number of the contact in which the delivery last left; in a later contact it may have
         to leave again."""
@@ -166,4 +170,5 @@ class Delivery:
             self.reply,
             self.code,
             self.ahead,
+            self.lane.id if self.seq >= 0 else 0,
         )

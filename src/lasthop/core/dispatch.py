@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import partial
 
+import msgspec
+
 from lasthop.clock import Micros
 from lasthop.core.contacts.channel_state import AWAY, ChannelState
 from lasthop.core.contacts.retransmission import Retransmission
@@ -17,12 +19,14 @@ from lasthop.core.deliveries import NOBODY_THERE, Deliveries
 from lasthop.core.delivery import Delivery
 from lasthop.core.effects import Fetch, Send
 from lasthop.core.envelope import ENVELOPE, frame_of, too_large
-from lasthop.core.lane import ALL
+from lasthop.core.lane import ALL, Lane
+from lasthop.core.lane_set import Lanes
 from lasthop.core.lifecycle import DELIVERED, PENDING, SENDING, State, Step
+from lasthop.core.outbound_lanes import OpenLane
 from lasthop.core.sending import weight_of
-from lasthop.core.session import Session
+from lasthop.core.session import Session, UnderWay
 from lasthop.message import Message, Reliability
-from lasthop.wire.hop.frames import Frame, Skip
+from lasthop.wire.hop.frames import Frame, LaneFrame, Last, MessageFrame, Skip
 
 # Local names: looking up a member of an enum costs as much as a call, for every message.
 RECEIVED = State.RECEIVED
@@ -44,14 +48,39 @@ class Dispatcher:
         """Release the deliveries that the device accepts now, best first, and send each when its
         release is durable."""
         # What left in an earlier contact has the lower numbers, so it goes first.
-        if session.lane.sent_to != ALL and session.greeted and not session.paused:
-            self._go_on(session, now)
+        if session.lanes is not None:
+            for lane in session.every_lane():
+                if lane.sent_to != ALL and session.greeted and not session.paused:
+                    self._go_on(session, lane, now)
+        elif session.lane.sent_to != ALL and session.greeted and not session.paused:
+            self._go_on(session, session.lane, now)
         released = session.sender.pump(session, now)
         if released:
+            lanes: Lanes[Delivery] | None = session.lanes
             leave = partial(
-                self._leave, session, session.contacts, session.lane.outbound.assigned, released
+                self._leave,
+                session,
+                session.contacts,
+                session.lane.outbound.assigned,
+                released,
+                () if lanes is None else tuple((d.lane, d.seq + 1) for d in released if d.lane.id),
             )
             self._deliveries.commits.when_durable(leave)
+        if session.lanes is not None:
+            self._close_lanes(session, session.lanes, now)
+
+    def _close_lanes(self, session: Session, lanes: Lanes[Delivery], now: Micros) -> None:
+        """Give idle lanes their last number, once that is durable: those that were idle for long,
+        and one if another name wants its place."""
+        for lane in lanes.closing(now):
+            last = partial(self._send_last, session, session.contacts, lane)
+            self._deliveries.commits.when_durable(last)
+
+    def _send_last(self, session: Session, contact: int, lane: OpenLane, now: Micros) -> None:
+        # In a later contact the number is sent again like any other.
+        if session.contacts == contact and session.greeted and lane.last >= 0:
+            lane.sendable = lane.outbound.assigned
+            self._send_skips(session, contact, [lane.about(Last(lane.last))], now)
 
     def _leave(
         self,
@@ -59,6 +88,7 @@ class Dispatcher:
         contact: int,
         sendable: int,
         released: list[Delivery],
+        others: tuple[tuple[Lane[UnderWay], int], ...],
         now: Micros,
     ) -> None:
         """Send deliveries whose release is durable, in the contact for which it was decided.
@@ -67,6 +97,8 @@ class Dispatcher:
         """
         if session.contacts == contact and session.greeted:
             session.lane.sendable = sendable
+            for lane, numbers in others:
+                lane.sendable = max(lane.sendable, numbers)
             self.transmit(session, released, now)
         else:
             self._take_back(session, released, now)
@@ -88,26 +120,33 @@ class Dispatcher:
     def resume(self, session: Session, now: Micros) -> None:
         """Send everything that the device has not acknowledged, as far as its window allows, and
         tell it to skip the numbers of deliveries that have ended."""
-        session.lane.sendable = session.lane.outbound.assigned
-        session.lane.sent_to = 0
-        self._go_on(session, now)
+        lanes = list(session.every_lane())
+        for lane in lanes:
+            lane.sendable = lane.outbound.assigned
+            lane.sent_to = lane.outbound.received
+        for lane in lanes:
+            lane.sent_to = 0
+            self._go_on(session, lane, now)
 
-    def _go_on(self, session: Session, now: Micros) -> None:
-        """Send again what left in an earlier contact, up to the device's present window."""
-        outbound = session.lane.outbound
+    def _go_on(self, session: Session, lane: Lane[UnderWay], now: Micros) -> None:
+        """Send again what left in an earlier contact in a lane, up to the device's present
+        window."""
+        outbound = lane.outbound
         limit = outbound.received + session.lane.window.messages
-        sent_to, session.lane.sent_to = session.lane.sent_to, ALL
+        if session.lanes is not None:
+            limit = session.lanes.out.again_below(lane, session.lane.window)
+        sent_to, lane.sent_to = lane.sent_to, ALL
         skips: list[Frame] = []
         again: list[Delivery] = []
         for seq, item in outbound.unacknowledged():
             if seq < sent_to:
                 continue
             if not isinstance(item, Delivery) or item.state >= DELIVERED:
-                skips.append(Skip(seq))
+                skips.append(_instead(lane, seq, item))
             elif seq < limit:
                 again.append(item)
             else:
-                session.lane.sent_to = seq
+                lane.sent_to = seq
                 break
         self._close(session, skips)
         self.transmit(session, again, now)
@@ -117,13 +156,14 @@ class Dispatcher:
         device's other channels."""
         skips: list[Frame] = []
         again: list[Delivery] = []
-        for seq, item in session.lane.outbound.unacknowledged():
-            if seq >= min(session.lane.sendable, session.lane.sent_to):
-                break
-            if not isinstance(item, Delivery) or item.state >= DELIVERED:
-                skips.append(Skip(seq))
-            elif item.sent_over == channel:
-                again.append(item)
+        for lane in session.every_lane():
+            for seq, item in lane.outbound.unacknowledged():
+                if seq >= min(lane.sendable, lane.sent_to):
+                    break
+                if not isinstance(item, Delivery) or item.state >= DELIVERED:
+                    skips.append(_instead(lane, seq, item))
+                elif item.sent_over == channel:
+                    again.append(item)
         self._close(session, skips)
         self.transmit(session, again, now, "the link that it left over is gone")
 
@@ -137,7 +177,6 @@ class Dispatcher:
     ) -> None:
         """Hand deliveries whose release is durable to a channel. Those whose bodies are in the
         store only follow later: the device puts messages in order."""
-        outbound = session.lane.outbound
         effects = self._deliveries.effects
         sender = session.sender
         plain = sender is self._deliveries.sender
@@ -150,13 +189,13 @@ class Dispatcher:
             item = delivery.item
             if delivery.state is not SENDING and delivery.state is not RECEIVED:
                 # The device waits for the number of a delivery that ended before it left.
-                if delivery.state >= DELIVERED and outbound.awaits(delivery.seq):
+                if delivery.state >= DELIVERED and delivery.lane.outbound.awaits(delivery.seq):
                     skip = delivery.decider.skip(delivery)
                     if skip is not None:
-                        ended.append(skip)
+                        ended.append(delivery.lane.about(skip))
                 continue
             again = delivery.state is RECEIVED or (delivery.attempts and delivery.seq >= 0)
-            if again and not outbound.awaits(delivery.seq):
+            if again and not delivery.lane.outbound.awaits(delivery.seq):
                 continue  # Acknowledged while its body was fetched, or while no link could have it.
             # A body that the device has, or will pull, need not be in memory.
             if item.resident or (item.gates and not weight_of(delivery)):
@@ -180,7 +219,7 @@ class Dispatcher:
         for channel, leaving in by_channel.items():
             if leaving:
                 effects.append(Send(channel, leaving))
-                self._await_acknowledgement(session, channel, now)
+                self._await_acknowledgement(session, channel, leaving, now)
         if not plain:
             sender.sent(session, reason, now)
 
@@ -266,17 +305,29 @@ class Dispatcher:
         channel."""
         return session.sender.patience(session.line_of(channel) or AWAY)
 
-    def _await_acknowledgement(self, session: Session, channel: int, now: Micros) -> None:
+    def _await_acknowledgement(
+        self, session: Session, channel: int, frames: Iterable[Frame], now: Micros
+    ) -> None:
         timer = session.retransmission
-        if timer is not None and session.lane.outbound.in_flight:
+        if timer is None:
+            return
+        if session.lane.outbound.in_flight:
             timer.sent(now, self._patience(session, channel))
             self._arm(timer)
+        if session.lanes is not None:
+            for number in {number for frame in frames if (number := _lane_of(frame))}:
+                lane = session.lanes.out.open.get(number)
+                if lane is not None and lane.outbound.in_flight:
+                    lane.retransmission = lane.retransmission or Retransmission(session, lane)
+                    lane.retransmission.sent(now, self._patience(session, channel))
+                    self._arm(lane.retransmission)
 
-    def advanced(self, session: Session, now: Micros) -> None:
-        """Restart the retransmission timer: the oldest number under way has been acknowledged."""
-        timer = session.retransmission
+    def advanced(self, session: Session, now: Micros, lane: OpenLane | None = None) -> None:
+        """Restart the retransmission timer of a lane: its oldest number under way has been
+        acknowledged."""
+        timer = session.retransmission if lane is None else lane.retransmission
         if timer is not None:
-            outbound = session.lane.outbound
+            outbound = session.lane.outbound if lane is None else lane.outbound
             oldest = outbound.get(outbound.received)
             channel = oldest.sent_over if isinstance(oldest, Delivery) else session.channel
             wait = self._patience(session, channel)
@@ -293,7 +344,11 @@ class Dispatcher:
         session = timer.session
         # Timers are never removed: this entry may be of an earlier contact, or of an earlier due
         # time.
-        if session.retransmission is not timer or timer.armed is None or now < timer.armed:
+        lane: Lane[UnderWay] = session.lane
+        present = session.retransmission
+        if timer.lane is not None and present is not None:
+            lane, present = timer.lane, timer.lane.retransmission
+        if present is not timer or timer.armed is None or now < timer.armed:
             return True
         timer.armed = None
         if timer.due is None:
@@ -301,20 +356,20 @@ class Dispatcher:
         if now >= timer.due:
             if not timer.again(now):
                 return False
-            self._send_again(session, now)
+            self._send_again(session, lane, now)
         self._arm(timer)
         return True
 
-    def _send_again(self, session: Session, now: Micros) -> None:
+    def _send_again(self, session: Session, lane: Lane[UnderWay], now: Micros) -> None:
         """Send again what was not acknowledged in time; what has just left for the first time still
         has its time."""
         skips: list[Frame] = []
         again: list[Delivery] = []
-        for seq, item in session.lane.outbound.unacknowledged():
-            if seq >= min(session.lane.sendable, session.lane.sent_to):
+        for seq, item in lane.outbound.unacknowledged():
+            if seq >= min(lane.sendable, lane.sent_to):
                 break
             if not isinstance(item, Delivery) or item.state >= DELIVERED:
-                skips.append(Skip(seq))
+                skips.append(_instead(lane, seq, item))
             elif item.changed_at + self._patience(session, item.sent_over) <= now:
                 again.append(item)
         self._close(session, skips)
@@ -336,7 +391,7 @@ class Dispatcher:
     def _send_skips(self, session: Session, contact: int, skips: list[Frame], now: Micros) -> None:
         if session.contacts == contact and session.greeted:
             self._deliveries.effects.append(Send(session.channel, skips))
-            self._await_acknowledgement(session, session.channel, now)
+            self._await_acknowledgement(session, session.channel, skips, now)
 
     def _put(
         self,
@@ -359,15 +414,18 @@ class Dispatcher:
                 # It never left, or the device has come back and said that it does not have it.
                 deliveries.step(delivery, Step.EXPIRE, now, late)
             if delivery.seq >= 0:
-                self._close(session, [Skip(delivery.seq)])
+                self._close(session, [delivery.lane.about(Skip(delivery.seq))])
             return
         frame = frame_of(delivery, deliveries.moments.words)
+        lane = delivery.lane.id
+        if lane and delivery.seq >= 0:
+            frame = msgspec.structs.replace(frame, lane=lane)
         for gate in delivery.item.gates:
             frame = gate.frame(delivery, line, frame)
         if len(frame.body) + ENVELOPE > line.max_frame and too_large(frame, line.max_frame):
             deliveries.step(delivery, Step.GIVE_UP, now, "larger than the device accepts")
             if delivery.seq >= 0:
-                self._close(session, [Skip(delivery.seq)])
+                self._close(session, [delivery.lane.about(Skip(delivery.seq))])
             deliveries.touch(session)
             return
         frames.append(frame)
@@ -380,9 +438,19 @@ class Dispatcher:
         event.link = line.link
         event.channel = line.channel
         event.seq = delivery.seq
+        event.lane = lane
         event.epoch = session.epoch
         if session.sender is not deliveries.sender:
             event.cost = session.sender.left(delivery, now) / MILLION
         if message.reliability is BEST_EFFORT and delivery.seq < 0:
             deliveries.step(delivery, Step.HAND_OVER, now, "best effort")
             deliveries.touch(session)  # Its credit is free again.
+
+
+def _instead(lane: Lane[UnderWay], seq: int, item: UnderWay) -> Frame:
+    """Return the frame for a number that stands for no delivery that is under way."""
+    return lane.about(item if isinstance(item, Last) else Skip(seq))
+
+
+def _lane_of(frame: Frame) -> int:
+    return frame.lane if isinstance(frame, MessageFrame | LaneFrame) else 0

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from lasthop.clock import Micros
 from lasthop.core.contacts.channel_state import ChannelState
 from lasthop.core.effects import CloseChannel
+from lasthop.core.lane import LaneName
 from lasthop.core.lifecycle import CONFIRMED_BY, Confirmation, Step
 from lasthop.core.publishing.submission import Submission
 from lasthop.core.registry import Device, DeviceRecord
@@ -28,7 +29,14 @@ from lasthop.decision.schedule import Timed
 from lasthop.decision.volume.terms import TopicTerms
 from lasthop.errors import Contradiction
 from lasthop.events import Event
-from lasthop.message import Message, Quality, Reliability, TargetKind
+from lasthop.message import (
+    DEFAULT_PRIORITY,
+    GATEWAY,
+    Message,
+    Quality,
+    Reliability,
+    TargetKind,
+)
 from lasthop.store.commit import DeliveryRow, Restored
 from lasthop.wire.hop.frames import Frame, Headers, Hello, MessageFrame, Skip
 
@@ -45,6 +53,10 @@ def order_of(message: Message) -> OrderKey:
     """Return the order key of a message: messages with the same key are kept in order."""
     return message.app, message.source, message.queue, message.priority
 
+
+ABOUT_QUEUE = "lasthop-about-queue"
+"""The header, never sent, by which a word of the gateway about a message names that message's
+queue, so that it travels in the same lane."""
 
 # Attached to a message: decider, gates and observers.
 
@@ -137,6 +149,19 @@ class Decider:
         """Return the delivery's frame as it travels to the device, made from the frame of the plain
         message."""
         return frame
+
+    any_order = True
+    """Whether the delivery may be handed over out of order where its queue allows that."""
+
+    def lane(self, delivery: Delivery) -> LaneName | None:
+        """Return the name of the lane in which the delivery leaves; None for lane 0."""
+        message = delivery.item.message
+        queue = message.queue
+        if message.source == GATEWAY:
+            queue = dict(message.headers).get(ABOUT_QUEUE, queue)
+        if queue is None and message.priority == DEFAULT_PRIORITY:
+            return None
+        return "", queue, message.priority, False
 
     def order(self, delivery: Delivery) -> OrderKey:
         """Return the order key of the delivery: deliveries with the same key are kept in order."""
@@ -336,6 +361,10 @@ class Sender:
 
     def settled(self, session: Session, now: Micros) -> None:
         """All deliveries of the session that may leave now have left."""
+
+    def unordered(self, queue: str | None) -> bool:
+        """Return whether messages of a queue may be handed over out of order."""
+        return False
 
     def rests(self, delivery: Delivery, now: Micros) -> bool:
         """Return whether a delivery must not leave now, because the device's quiet times forbid it.

@@ -48,5 +48,7 @@ class Identity:
     """Whether a device may send, subscribe and join only where a rule allows it."""
     tokens: SignedTokens | None = None
     """Reads tokens that issuers have signed; None if there are no issuers."""
+    lanes: bool = False
+    """Whether devices that know lanes get them; so far only rehearsals and tests say so."""
     device_messages: Rate | None = None
     """The rate at which one device may send messages; None if there is no limit."""

@@ -1,25 +1,40 @@
 """One ordered conversation between the gateway and a device: the sequence numbers both ways, the
-window, and what is in flight."""
+window, and what is in flight. Every session has lane 0; `core.lanes` has those beside it."""
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
-from lasthop.wire.hop.frames import DEFAULT_WINDOW, Credit, MessageFrame
+from lasthop.wire.hop.frames import (
+    DEFAULT_WINDOW,
+    Ack,
+    Credit,
+    Dropped,
+    Frame,
+    LaneFrame,
+    Last,
+    MessageFrame,
+    Skip,
+)
 from lasthop.wire.hop.sequence import Inbound as InboundNumbers, Outbound as OutboundNumbers
 
 T = TypeVar("T")
 """What an outbound sequence number stands for."""
+
+LaneName: TypeAlias = tuple[str, str | None, int, bool]
+"""A ranked topic or nothing, a queue, a priority, and whether the order does not matter: messages
+of one name share a lane of the hop protocol, whoever sent them."""
 
 ALL = 1 << 62
 """A sequence number above every number that is ever assigned."""
 
 
 class Lane(Generic[T]):
-    """A numbered sequence of messages in each direction. A session has one lane."""
+    """A numbered sequence of messages in each direction; lanes beside lane 0 use only one."""
 
     __slots__ = (
         "flight_bytes",
+        "id",
         "inbound",
         "leaving",
         "outbound",
@@ -28,7 +43,8 @@ class Lane(Generic[T]):
         "window",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, lane: int = 0) -> None:
+        self.id = lane
         self.outbound: OutboundNumbers[T] = OutboundNumbers()
         self.inbound: InboundNumbers[MessageFrame] = InboundNumbers()
         self.sendable = 0
@@ -43,6 +59,18 @@ class Lane(Generic[T]):
         """Bytes of the messages that are released and not received."""
         self.leaving = 0
         """Number of best-effort messages that are released and not handed to the link yet."""
+
+    @property
+    def ahead(self) -> int:
+        """How many numbers are assigned and not received."""
+        return self.outbound.assigned - self.outbound.received
+
+    def about(self, frame: Ack | Skip | Credit | Dropped | Last) -> Frame:
+        """Return a frame as one that is about this lane."""
+        if self.id:
+            return LaneFrame(self.id, frame)
+        assert not isinstance(frame, Last), "lane 0 never closes"
+        return frame
 
     def has_credit(self, size: int) -> bool:
         """Return whether the device accepts one more message of `size` bytes.

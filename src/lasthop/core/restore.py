@@ -8,6 +8,7 @@ from __future__ import annotations
 from lasthop.clock import Micros
 from lasthop.core.deliveries import NOBODY_THERE, Deliveries
 from lasthop.core.delivery import Delivery, Item
+from lasthop.core.lane_set import Lanes
 from lasthop.core.lifecycle import State, Step
 from lasthop.core.publishing.acceptance import Acceptance
 from lasthop.core.publishing.fanout import Fanouts
@@ -15,6 +16,7 @@ from lasthop.core.session import Session
 from lasthop.errors import StoreBroken
 from lasthop.message import Reliability
 from lasthop.store.commit import DeliveryRow, Restored, SessionRow
+from lasthop.store.lanes import LanesRestored, SessionLaneRow
 from lasthop.wire.hop.frames import Skip
 from lasthop.wire.hop.persistence import Numbering
 
@@ -33,6 +35,10 @@ def restore(
         device = deliveries.registry.numbered(row.device)
         if device is not None:
             _resume(deliveries.session(device), row, now)
+    for lane_row in restored.of(LanesRestored).lanes:
+        device = deliveries.registry.numbered(lane_row.device)
+        if device is not None:
+            _restore_lane(deliveries, deliveries.session(device), lane_row)
     for key_row in restored.keys:
         acceptance.remember(key_row)
     for restore_feature in moments.restore:
@@ -65,6 +71,8 @@ def _reopen(deliveries: Deliveries, item: Item, row: DeliveryRow, now: Micros) -
     delivery.state = State(row.state)
     delivery.epoch = row.epoch
     delivery.seq = row.seq
+    if row.lane and session.lanes is not None:
+        delivery.lane = session.lanes.out.open.get(row.lane, session.lane)
     delivery.attempts = row.attempts
     delivery.last_event = row.last_event
     delivery.redelivered = row.redelivered
@@ -103,16 +111,17 @@ def _carried_before(deliveries: Deliveries, delivery: Delivery, now: Micros) -> 
 def _under_way_again(deliveries: Deliveries, delivery: Delivery, now: Micros) -> None:
     session = delivery.session
     # Every number under way was restored as a skip: anything else is a damaged store.
-    if not isinstance(session.lane.outbound.get(delivery.seq), Skip):
+    numbers = delivery.lane.outbound
+    if not isinstance(numbers.get(delivery.seq), Skip):
         raise StoreBroken(
             "the store is inconsistent: an open delivery has a number that is not under way",
             message=delivery.item.message.key,
             device=session.device.number,
             seq=delivery.seq,
         )
-    session.lane.outbound.put(delivery.seq, delivery)
+    numbers.put(delivery.seq, delivery)
     if delivery.state is State.SENDING:
-        session.lane.flight_bytes += delivery.item.size
+        delivery.lane.flight_bytes += delivery.item.size
     # Transmissions are logged late (see `Commits.departed`): it may have left without a trace.
     delivery.attempts = max(1, delivery.attempts)
     _watch_deadline(deliveries, delivery, now)
@@ -142,6 +151,13 @@ def _resume(session: Session, row: SessionRow, now: Micros) -> None:
         items=((seq, Skip(seq)) for seq in range(row.delivered, row.assigned)),
     )
     session.lane.inbound.restore(received=row.inbound, delivered=row.inbound)
+
+
+def _restore_lane(deliveries: Deliveries, session: Session, row: SessionLaneRow) -> None:
+    if session.lanes is None:
+        session.lanes = Lanes(session, deliveries)
+    lanes = session.lanes.inbound if row.inbound else session.lanes.out
+    lanes.restore(row.lane, row.record)
 
 
 def _wait_again(deliveries: Deliveries, delivery: Delivery, now: Micros) -> None:

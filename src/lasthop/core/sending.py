@@ -3,6 +3,7 @@ over last, unless a publisher requires another one."""
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable
 
 from lasthop.clock import Micros
@@ -11,7 +12,10 @@ from lasthop.core.contacts.retransmission import patience
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery
 from lasthop.core.feature import Leaving, Sender
+from lasthop.core.lane import LaneName
+from lasthop.core.lane_set import Lanes
 from lasthop.core.lifecycle import SENDING, Step
+from lasthop.core.outbound_lanes import OutboundLanes
 from lasthop.core.session import Session
 from lasthop.core.transfer import Transfer
 from lasthop.decision.decide import Action, decide
@@ -42,6 +46,10 @@ def release(
         event = decider.released(delivery, now, reason)
     if message.replace_key is not None:
         session.not_replaceable(delivery)
+    if session.lanes is not None and delivery.seq >= 0:
+        folded = session.lanes.out.why_folded(delivery)
+        if folded:
+            event.reason = f"{event.reason}; {folded}" if event.reason else folded
     return event
 
 
@@ -102,6 +110,8 @@ class PlainSender(Sender):
     def pump(self, session: Session, now: Micros) -> list[Delivery]:
         released: list[Delivery] = []
         deliveries = self._deliveries
+        if session.lanes is not None:
+            return self._pump_lanes(session, session.lanes, now)
         greeted, has_credit = session.greeted, session.lane.has_credit
         takes_more = not session.paused
         while (delivery := session.best()) is not None:
@@ -133,6 +143,65 @@ class PlainSender(Sender):
             release(deliveries, session, delivery, now, decision.reason)
             released.append(delivery)
         return released
+
+    def _pump_lanes(self, session: Session, lanes: Lanes[Delivery], now: Micros) -> list[Delivery]:
+        """Release what may leave, the best lane first: what cannot leave holds up its own lane and
+        no other."""
+        released: list[Delivery] = []
+        out = lanes.out
+        while (delivery := session.best()) is not None:
+            session.take_best()
+            out.line_up(session.name_of(delivery), delivery)
+        heads: list[tuple[int, int, Delivery, LaneName | None]] = []
+        for name in list(out.queues):
+            self._look_at(out, name, heads)
+        while heads:
+            _, _, delivery, name = heapq.heappop(heads)
+            said = self._offer(session, delivery, now, lanes.admits(name, delivery.item.size))
+            if said is not None:
+                out.take_head(name)
+                released += said
+                self._look_at(out, name, heads)
+        return released
+
+    @staticmethod
+    def _look_at(
+        out: OutboundLanes[Delivery],
+        name: LaneName | None,
+        heads: list[tuple[int, int, Delivery, LaneName | None]],
+    ) -> None:
+        """Add the first delivery of a name to those that may leave next."""
+        head = out.head(name)
+        if head is not None:
+            heapq.heappush(heads, (-head.priority, head.place, head, name))
+
+    def _offer(
+        self, session: Session, delivery: Delivery, now: Micros, admitted: bool
+    ) -> list[Delivery] | None:
+        """Decide about the first delivery of a lane; return what was released, or None if it keeps
+        its place."""
+        deliveries, item = self._deliveries, delivery.item
+        message = item.message
+        decision = decide(
+            deliver_after=message.deliver_after,
+            deliver_before=message.deliver_before,
+            in_contact=session.greeted,
+            has_credit=admitted and not session.paused,
+            now=now,
+        )
+        if decision.action is HOLD:
+            return None
+        if decision.action is EXPIRE:
+            deliveries.give_up(delivery, Step.EXPIRE, now, decision.reason)
+            return []
+        if item.gates and (message.quality is None or session.unmet(message.quality) is None):
+            said = leaving(delivery, now)
+            if said is not GO:
+                return [] if said is ASIDE else None
+        if message.quality is not None and divert(delivery, now):
+            return []
+        release(deliveries, session, delivery, now, decision.reason)
+        return [delivery]
 
     def channel(
         self, session: Session, delivery: Delivery, usual: ChannelState, now: Micros

@@ -9,7 +9,7 @@ nothing: `core.dispatch` and `core.contacts` move deliveries through it.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -18,19 +18,20 @@ from lasthop.core.contacts.channel_state import AWAY, ChannelState, fits
 from lasthop.core.contacts.retransmission import Retransmission
 from lasthop.core.delivery import Delivery
 from lasthop.core.feature import AwaySender, Sender, SessionPart
-from lasthop.core.lane import Lane
+from lasthop.core.lane import Lane, LaneName
+from lasthop.core.lane_set import Lanes
 from lasthop.core.lifecycle import DELIVERED, PENDING
 from lasthop.core.registry import Device
 from lasthop.core.transfer import Transfer
 from lasthop.decision.routes import RouteRefusal, obstacle
 from lasthop.message import Quality
 from lasthop.store.commit import SessionRow
-from lasthop.wire.hop.frames import Skip
+from lasthop.wire.hop.frames import Last, Skip
 from lasthop.wire.hop.persistence import Numbering
 
-UnderWay: TypeAlias = Delivery | Skip
-"""What a sequence number stands for: a delivery, or a skip if the gateway no longer knows the
-delivery after a restart."""
+UnderWay: TypeAlias = Delivery | Skip | Last
+"""What a sequence number stands for: a delivery, a skip if the gateway no longer knows the delivery
+after a restart, or the end of a lane."""
 
 _NO_INCARNATION = bytes(8)
 
@@ -57,6 +58,7 @@ class Session:
         "held_bytes",
         "incarnation",
         "lane",
+        "lanes",
         "line",
         "lines",
         "lost_at",
@@ -89,7 +91,9 @@ class Session:
         self.incarnation = _NO_INCARNATION
         self.previous: tuple[Numbering, ...] = ()
         self.lane: Lane[UnderWay] = Lane()
-        """The sequence numbers, the window, and what is in flight."""
+        """Lane 0: its numbers, the window of the session, and what is in flight."""
+        self.lanes: Lanes[Delivery] | None = None
+        """The lanes beside lane 0; None if the device never had any."""
         self.events = 0
         """Number of events that the log has of this device."""
         self.mailbox: dict[int, Delivery] = {}
@@ -230,6 +234,14 @@ class Session:
         """Return whether the device accepts one more message of `size` bytes now."""
         return self.lane.has_credit(size) and not (self.line.paused and self.paused)
 
+    def admits(self, delivery: Delivery) -> bool:
+        """Return whether the device accepts this delivery in its lane now."""
+        if self.lanes is None:
+            return self.has_credit(delivery.item.size)
+        if self.line.paused and self.paused:
+            return False
+        return self.lanes.admits(self.name_of(delivery), delivery.item.size)
+
     def enqueue(self, delivery: Delivery) -> None:
         """Put a pending delivery in its place: by priority, then in order of acceptance, unless its
         decider says otherwise.
@@ -243,6 +255,8 @@ class Session:
     def dequeue(self, delivery: Delivery) -> None:
         """Take a delivery out of the queue, because its rank has fallen while it waited for
         credit."""
+        if self.lanes is not None:
+            self.lanes.out.dequeue(delivery)
         self._waiting = [row for row in self._waiting or () if row[2] is not delivery]
         heapq.heapify(self._waiting)
 
@@ -265,8 +279,12 @@ class Session:
         heapq.heappop(self._waiting)
 
     def depart(self, delivery: Delivery, *, numbered: bool) -> None:
-        """Count a delivery as under way, under the next sequence number if it is `numbered`."""
+        """Count a delivery as under way, under the next sequence number of its lane if it is
+        `numbered`."""
         lane = self.lane
+        if self.lanes is not None and numbered:
+            lane = self.lanes.bind(self.name_of(delivery))
+        delivery.lane = lane
         lane.flight_bytes += delivery.item.size
         if numbered:
             delivery.epoch = self.epoch
@@ -294,16 +312,44 @@ class Session:
             if not self.replaceable:
                 self.replaceable = None
 
+    def name_of(self, delivery: Delivery) -> LaneName | None:
+        """Return the name of the lane that a delivery belongs to; None for lane 0."""
+        name = delivery.decider.lane(delivery)
+        if name is None or not name[1] or not delivery.decider.any_order:
+            return name
+        return (*name[:3], self.sender.unordered(name[1]))
+
+    def every_lane(self) -> Iterable[Lane[UnderWay]]:
+        """Return all lanes towards the device, lane 0 first."""
+        return (self.lane,) if self.lanes is None else self.lanes.out.all()
+
+    @property
+    def in_flight(self) -> bool:
+        """Whether the device may lack something that has a number."""
+        return bool(self.lane.outbound.in_flight) or (
+            self.lanes is not None and self.lanes.out.in_flight
+        )
+
+    @property
+    def missing(self) -> bool:
+        """Whether a message of the device waits behind a gap."""
+        return bool(self.lane.inbound.missing()) or (
+            self.lanes is not None and self.lanes.inbound.missing
+        )
+
     def under_way(self) -> list[Delivery]:
         """Return the numbered deliveries that have not ended, in order."""
         return [
             item
-            for _, item in self.lane.outbound.undelivered()
+            for lane in self.every_lane()
+            for _, item in lane.outbound.undelivered()
             if isinstance(item, Delivery) and item.state < DELIVERED
         ]
 
     def restart(self, incarnation: bytes, epoch: int, previous: tuple[Numbering, ...]) -> None:
         """Begin a new epoch: both directions count from 0 again."""
+        if self.lanes is not None:
+            self.lanes.restart(int.from_bytes(self.incarnation), self.epoch)
         self.incarnation = incarnation
         self.epoch = epoch
         self.previous = previous

@@ -59,7 +59,9 @@ class Spine:
         fanouts = Fanouts(deliveries)
         deliveries.moments.targets.update(plain_targets(deliveries, fanouts))
         dispatcher = Dispatcher(deliveries)
-        terms = Terms(restored.incarnation.to_bytes(8), identity.open_house, identity.accept)
+        terms = Terms(
+            restored.incarnation.to_bytes(8), identity.open_house, identity.accept, identity.lanes
+        )
         people = People(identity.tokens)
         contacts = Contacts(deliveries, dispatcher, terms, people)
         acceptance = Acceptance(deliveries, fanouts)

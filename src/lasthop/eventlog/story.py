@@ -103,6 +103,7 @@ def _facts(event: Event) -> dict[str, str]:
         "not before": _time(event.after) if event.after else "",
         "not after": _time(event.before) if event.before else "",
         "number": f"{event.epoch}/{event.seq}" if event.seq >= 0 else "",
+        "lane": str(event.lane) if event.lane else "",
         "attempt": str(event.attempt) if event.attempt else "",
         "bytes": str(event.bytes) if event.bytes else "",
         "units": str(event.count) if event.kind == Kind.COUNTED else "",

@@ -38,6 +38,8 @@ class DeliveryRow(msgspec.Struct, array_like=True, gc=False):
     """PAP's status code for the delivery's end, where it says more than the state; otherwise 0."""
     ahead: bool = False
     """Whether the body was sent ahead in pieces, and the message follows without it."""
+    lane: int = 0
+    """The lane that `seq` is a number of."""
 
 
 class SessionRow(msgspec.Struct, array_like=True, gc=False):

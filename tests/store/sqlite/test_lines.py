@@ -67,7 +67,6 @@ def test_a_store_from_before_there_was_packing_is_read(tmp_path: Path) -> None:
     before = [step for step in MIGRATIONS if step.to < 8]
     lines = b"".join(event_line(n) for n in range(MANY))
     with closing(SqliteStore(tmp_path, migrations=before)) as store:
-        store.open()
         store._connection.execute(
             "INSERT INTO event_page (first, count, lines) VALUES (0, ?, ?)", (MANY, lines)
         )

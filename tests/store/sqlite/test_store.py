@@ -95,7 +95,7 @@ class TestVersions:
     def test_what_devices_could_do_is_written_down_as_a_rule(self, data: Path) -> None:
         before = [step for step in MIGRATIONS if step.to < 9]
         with closing(SqliteStore(data, migrations=before)) as store:
-            store.open()
+            store._connection.execute("UPDATE meta SET boot = 1")
         with closing(SqliteStore(data)) as store:
             (row,) = store.open().memories
             assert row.name == "rule:*/upgraded"

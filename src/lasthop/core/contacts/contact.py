@@ -9,6 +9,7 @@ from functools import partial
 
 from lasthop.clock import SECOND, Micros
 from lasthop.core.contacts.channel_state import AWAY, ChannelState
+from lasthop.core.contacts.lane_handshake import begin_lanes, lanes_agree, lanes_fit
 from lasthop.core.contacts.probing import Probes
 from lasthop.core.contacts.retransmission import Retransmission
 from lasthop.core.contacts.token_expiry import TokenExpiries
@@ -16,10 +17,12 @@ from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery
 from lasthop.core.dispatch import Dispatcher
 from lasthop.core.effects import CloseChannel, Send
+from lasthop.core.lane import Lane
 from lasthop.core.lifecycle import DELIVERED, SENDING, Step
+from lasthop.core.outbound_lanes import OpenLane
 from lasthop.core.registry import NOTED_EVERY, Device, DeviceRecord
 from lasthop.core.rights.people import People
-from lasthop.core.session import Session
+from lasthop.core.session import Session, UnderWay
 from lasthop.errors import LasthopError, NotFound, OutOfOrder, Unauthorized
 from lasthop.events import Kind
 from lasthop.wire.hop.frames import (
@@ -28,7 +31,9 @@ from lasthop.wire.hop.frames import (
     CloseCode,
     Credit,
     Dropped,
+    Feature,
     Hello,
+    LaneFrame,
     Welcome,
 )
 from lasthop.wire.hop.persistence import (
@@ -48,6 +53,8 @@ class Terms:
     """Whether devices without a token may connect, and are registered when they do. This is allowed
     on loopback only."""
     accept: tuple[str, ...] = ()
+    lanes: bool = False
+    """Whether devices that know lanes get them."""
 
 
 MOST_LINES = 4
@@ -127,9 +134,11 @@ class Contacts:
             return
         # Only a HELLO with `join` keeps the other channels; any other one replaces them.
         self.disconnect(session, CloseCode.REPLACED, "a newer channel took over", now)
-        answer = self._number(session, hello, now)
+        granted = self._terms.lanes and bool(hello.features & Feature.LANES)
+        answer = self._number(session, hello, now, granted=granted)
         # WELCOME says what the gateway has; the device may send the rest under other numbers.
         session.lane.inbound.drop_beyond()
+        begin_lanes(self._deliveries, session, hello, answer, granted=granted)
         session.contacts += 1
         session.preserve = self._deliveries.limits.preserve
         if hello.preserve is not None:
@@ -139,8 +148,7 @@ class Contacts:
         line = self._connect(session, channel, hello, now, resumed=resumed)
         line.window = session.lane.window
         if isinstance(answer, ResumeNumbering):
-            self._drop(session, hello.dropped, now)
-            self.acknowledge(session, answer.ack, now)
+            self._apply_claims(session, hello, answer.ack, now)
         forgot = isinstance(answer, NewEpoch) and (hello.epoch is None or answer.superseded is None)
         for introduced in self._moments.introduced:
             introduced(session, hello, now, resumed=resumed, forgot=forgot)
@@ -211,6 +219,7 @@ class Contacts:
             not session.greeted
             or claimed != (session.incarnation, session.epoch)
             or highest > session.lane.sendable
+            or not lanes_agree(session, hello)
         ):
             gone = CloseChannel(channel, CloseCode.BYE, "there is no contact to join")
             self._deliveries.effects.append(gone)
@@ -222,13 +231,25 @@ class Contacts:
             self._deliveries.effects.append(most)
             return
         ack = Ack(hello.received, hello.delivered, hello.individual)
-        self._drop(session, hello.dropped, now)
-        self.acknowledge(session, ack, now)
+        self._apply_claims(session, hello, ack, now)
         before = session.line
         line = self._connect(session, channel, hello, now, resumed=True, reason=JOINED)
         session.line = before  # Nothing may leave over a channel before its WELCOME.
         welcome = self._welcome(session, ResumeNumbering(ack, 0), hello, joined=True)
         self._deliveries.commits.when_durable(partial(self._begin_joined, session, line, welcome))
+
+    def _apply_claims(self, session: Session, hello: Hello, ack: Ack, now: Micros) -> None:
+        """Take in what a HELLO that goes on with the numbering says of the gateway's messages."""
+        self._drop(session, hello.dropped, now)
+        self.acknowledge(session, ack, now)
+        if session.lanes is None:
+            return
+        for number, ranges in hello.lane_dropped:
+            dropped_in = session.lanes.out.open.get(number)
+            if dropped_in is not None:
+                self._drop(session, ranges, now, dropped_in)
+        for lane, claim in session.lanes.claimed(hello):
+            self.acknowledge(session, claim, now, lane)
 
     def _begin_joined(
         self, session: Session, line: ChannelState, welcome: Welcome, now: Micros
@@ -245,6 +266,8 @@ class Contacts:
             session.retransmission = session.retransmission or Retransmission(session)
         else:
             session.retransmission = None
+            if session.lanes is not None:
+                session.lanes.out.stop_timers()
 
     def _identify(self, hello: Hello, now: Micros, *, local: bool) -> Device:
         device = self._deliveries.registry.find(hello.app, hello.device)
@@ -289,16 +312,20 @@ class Contacts:
         self._deliveries.commits.record(Kind.REGISTERED, now, self._deliveries.session(device))
         return device
 
-    def _number(self, session: Session, hello: Hello, now: Micros) -> ResumeNumbering | NewEpoch:
+    def _number(
+        self, session: Session, hello: Hello, now: Micros, *, granted: bool
+    ) -> ResumeNumbering | NewEpoch:
         """Decide whether the device's numbering goes on or a new epoch begins."""
         # A store that was restored from a backup does not continue the numbers of the store that it
         # is a copy of: how far that one got is unknown.
         copied = session.incarnation != self._terms.incarnation
+        copied = copied or not lanes_fit(session, hello, granted=granted)
         known = GatewaySession(
             current=session.numbering(),
             assigned=-1 if copied else session.lane.sendable,
             acknowledged=session.lane.outbound.received,
             previous=session.previous,
+            used=session.lanes is not None and session.lanes.used,
         )
         answer = answer_to(known, hello)
         if isinstance(answer, NewEpoch) and (copied or not answer.offered_before):
@@ -321,6 +348,7 @@ class Contacts:
             self._deliveries.step(delivery, Step.REQUEUE, now, "a new epoch began")
             session.sender.refund(delivery, now)
             delivery.seq = delivery.epoch = -1
+            delivery.lane = session.lane
             for gate in delivery.item.gates:
                 gate.requeued(delivery)
             session.enqueue(delivery)
@@ -337,7 +365,7 @@ class Contacts:
     ) -> Welcome:
         limits = self._deliveries.limits
         resumed = isinstance(answer, ResumeNumbering)
-        return Welcome(
+        welcome = Welcome(
             incarnation=session.incarnation,
             epoch=session.epoch,
             resumed=resumed,
@@ -352,15 +380,21 @@ class Contacts:
             found=self.probes.found(hello),
             joined=joined,
         )
+        if session.lanes is None:
+            return welcome
+        return session.lanes.answer(welcome, hello, resumed=resumed)
 
-    def acknowledge(self, session: Session, ack: Ack, now: Micros) -> None:
-        """Apply an acknowledgement: what the device has received, and what its application has
-        processed."""
-        outbound = session.lane.outbound
+    def acknowledge(
+        self, session: Session, ack: Ack, now: Micros, lane: OpenLane | None = None
+    ) -> None:
+        """Apply an acknowledgement in a lane: what the device has received, and what its
+        application has processed."""
+        numbered: Lane[UnderWay] = session.lane if lane is None else lane
+        outbound = numbered.outbound
         highest = ack.individual[-1][1] if ack.individual else ack.received
         # A number that is not durable was never sent: after a crash it could stand for another
         # message.
-        if highest > session.lane.sendable:
+        if highest > numbered.sendable:
             raise OutOfOrder("a number was acknowledged that was never sent", number=highest - 1)
         oldest = outbound.received
         progress = outbound.acknowledge(ack)
@@ -379,23 +413,46 @@ class Contacts:
         if progress.delivered or progress.received:
             self._deliveries.commits.touch_session(session, now)
             self._deliveries.touch(session)
+            if lane is not None and session.lanes is not None:
+                session.lanes.acknowledged(lane, now)
         if session.retransmission is not None and outbound.received > oldest:
-            self._dispatcher.advanced(session, now)
+            self._dispatcher.advanced(session, now, lane)
 
     def dropped(self, session: Session, dropped: Dropped, now: Micros) -> None:
         """Apply the device's report that it dropped the messages with these numbers as too late:
         its application never got them."""
         self._drop(session, dropped.ranges, now)
 
-    def _drop(self, session: Session, ranges: tuple[tuple[int, int], ...], now: Micros) -> None:
+    def _drop(
+        self,
+        session: Session,
+        ranges: tuple[tuple[int, int], ...],
+        now: Micros,
+        lane: OpenLane | None = None,
+    ) -> None:
+        numbered: Lane[UnderWay] = session.lane if lane is None else lane
         for first, stop in ranges:
-            if stop > session.lane.sendable:
+            if stop > numbered.sendable:
                 raise OutOfOrder("a number was dropped that was never sent", number=stop - 1)
-            for seq in range(max(first, session.lane.outbound.delivered), stop):
-                delivery = session.lane.outbound.get(seq)
+            for seq in range(max(first, numbered.outbound.delivered), stop):
+                delivery = numbered.outbound.get(seq)
                 if not isinstance(delivery, Delivery) or delivery.state >= DELIVERED:
                     continue
                 delivery.decider.dropped(delivery, now)
+
+    def lane_frame(self, session: Session, frame: LaneFrame, now: Micros) -> None:
+        """Apply what the device says of a lane of the gateway's. Of a lane that has closed it says
+        nothing new."""
+        lane = None if session.lanes is None else session.lanes.out.open.get(frame.lane)
+        if lane is None:
+            return
+        if isinstance(frame.frame, Ack):
+            self.acknowledge(session, frame.frame, now, lane)
+        elif isinstance(frame.frame, Dropped):
+            self._drop(session, frame.frame.ranges, now, lane)
+        elif isinstance(frame.frame, Credit):
+            lane.limit = frame.frame
+            self._deliveries.touch(session)
 
     def paused(self, channel: int, paused: bool, now: Micros) -> None:
         """Note that a channel's unsent buffer is full, or has room again."""
@@ -477,7 +534,11 @@ class Contacts:
         if session.has_immediate and not session.reachable:
             session.has_immediate = False
             self._deliveries.drop_immediate(session, now)
-        under_way = session.lane.outbound.delivered < session.lane.outbound.assigned
+        if session.lanes is not None:
+            session.lanes.away()
+        under_way = any(
+            lane.outbound.delivered < lane.outbound.assigned for lane in session.every_lane()
+        )
         if under_way or any(delivery for part in session.parts for delivery in part.on_device()):
             self._dispatcher.preserve(session)
 

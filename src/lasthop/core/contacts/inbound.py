@@ -15,8 +15,10 @@ from lasthop.clock import MILLISECOND, SECOND, Micros
 from lasthop.core.contacts.refusal import refuse
 from lasthop.core.contacts.replies import answered
 from lasthop.core.deliveries import Deliveries
+from lasthop.core.delivery import Delivery
 from lasthop.core.effects import Send, SentElsewhere
 from lasthop.core.feature import Arrival, Operate
+from lasthop.core.lane_set import Lanes
 from lasthop.core.names import check_topic, parse_target
 from lasthop.core.publishing.acceptance import Acceptance
 from lasthop.core.publishing.copying import maker
@@ -39,7 +41,16 @@ from lasthop.message import (
     TargetKind,
     key_time,
 )
-from lasthop.wire.hop.frames import Ack, Headers, MessageFrame, Operation, Skip
+from lasthop.wire.hop.frames import (
+    Ack,
+    Frame,
+    Headers,
+    LaneFrame,
+    Last,
+    MessageFrame,
+    Operation,
+    Skip,
+)
 
 FRAME_COST = 128
 """Bytes that even an empty message takes in memory, more or less."""
@@ -108,9 +119,36 @@ class DeviceMessages:
             return
         if not within:
             raise CreditExceeded("more is unacknowledged than the window allows")
+        if frame.lane and session.lanes is not None:
+            for ready in session.lanes.inbound.message(frame):
+                self._act(session, ready, now)
+            self._lanes_changed(session, session.lanes, now)
+            return
         for ready in session.lane.inbound.receive(frame.seq, frame):
             self._act(session, ready, now)
         self._acknowledge(session, now)
+
+    def lane_frame(self, session: Session, frame: LaneFrame, now: Micros) -> None:
+        """Handle what the device says of a lane of its own: numbers without a message, or the
+        lane's end."""
+        lanes = session.lanes
+        if lanes is None:
+            return
+        if isinstance(frame.frame, Skip):
+            for ready in lanes.inbound.skip(frame.lane, frame.frame):
+                self._act(session, ready, now)
+        elif isinstance(frame.frame, Last):
+            ack = lanes.inbound.last(frame.lane, frame.frame.number)
+            said = partial(self._say, session, session.contacts, [LaneFrame(frame.lane, ack)])
+            self._lanes_changed(session, lanes, now)
+            self._deliveries.commits.when_durable(said)
+            return
+        self._lanes_changed(session, lanes, now)
+
+    def _lanes_changed(self, session: Session, lanes: Lanes[Delivery], now: Micros) -> None:
+        lanes.changed()
+        self._deliveries.commits.touch_session(session, now)
+        self._deliveries.touch(session)
 
     def skip(self, session: Session, skip: Skip, now: Micros) -> None:
         """Skip the sequence numbers for which the device will send no message."""
@@ -140,10 +178,12 @@ class DeviceMessages:
 
     def settle(self, session: Session) -> None:
         """Acknowledge the messages that have been handled, as soon as their effects are durable."""
+        if session.lanes is not None:
+            self._settle_lanes(session, session.lanes)
         if session.taken_bytes or session.ack_due:
             size = 0
             # Bytes of messages that wait behind a gap stay counted until the gap is filled.
-            if not session.lane.inbound.missing():
+            if not session.missing:
                 size, session.taken_bytes = session.taken_bytes, 0
             ack = Ack(session.lane.inbound.received, session.lane.inbound.received)
             answer = ack if session.ack_due else None
@@ -155,13 +195,31 @@ class DeviceMessages:
         self, session: Session, contact: int, ack: Ack | None, size: int, now: Micros
     ) -> None:
         session.held_bytes -= size
+        if ack is not None:
+            self._say(session, contact, [ack], now)
+
+    def _settle_lanes(self, session: Session, lanes: Lanes[Delivery]) -> None:
+        """Acknowledge the messages that were handled in lanes, once what they caused is
+        durable."""
+        due, lanes.inbound.ack_due = lanes.inbound.ack_due, {}
+        if not due:
+            return
+        said: list[Frame] = []
+        for lane in due:
+            ack = lanes.inbound.acknowledgement(lane)
+            if ack is not None:
+                said.append(LaneFrame(lane, ack))
+        say = partial(self._say, session, session.contacts, said)
+        self._deliveries.commits.when_durable(say)
+
+    def _say(self, session: Session, contact: int, frames: list[Frame], now: Micros) -> None:
         # In a later contact WELCOME has said the same already.
-        if ack is not None and session.greeted and session.contacts == contact:
-            self._deliveries.effects.append(Send(session.channel, [ack]))
+        if frames and session.greeted and session.contacts == contact:
+            self._deliveries.effects.append(Send(session.channel, frames))
             for line in session.lines:
                 # To send it over every channel would cost the user of a metered link money.
                 if line is not session.line and line.greeted:
-                    self._deliveries.effects.append(SentElsewhere(line.channel, [ack]))
+                    self._deliveries.effects.append(SentElsewhere(line.channel, frames))
 
     def _act(self, session: Session, frame: MessageFrame, now: Micros) -> None:
         headers = frame.headers or _NO_HEADERS

@@ -17,6 +17,8 @@ from lasthop.wire.hop.frames import (
     Dropped,
     Frame,
     Hello,
+    LaneFrame,
+    Last,
     MessageFrame,
     Skip,
 )
@@ -54,6 +56,11 @@ class Reception:
             self._inbound.message(session, frame, now)
         elif isinstance(frame, Skip):
             self._inbound.skip(session, frame, now)
+        elif isinstance(frame, LaneFrame):
+            if isinstance(frame.frame, Skip | Last):
+                self._inbound.lane_frame(session, frame, now)
+            else:
+                self._contacts.lane_frame(session, frame, now)
         elif isinstance(frame, Dropped):
             self._contacts.dropped(session, frame, now)
         elif isinstance(frame, Credit):

@@ -7,7 +7,7 @@ has not acknowledged, as AMME's does (section 6.2.1), for as long as receipts us
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from lasthop.clock import SECOND, Micros
 from lasthop.wire.hop.roundtrip import RoundTrip
@@ -41,13 +41,15 @@ def patience(receipts: RoundTrip | None) -> Micros:
 
 
 class Retransmission(Generic[S]):
-    """The retransmission timer of one session that has several channels, or a channel that loses
-    frames."""
+    """The retransmission timer of one lane of a session that has several channels, or a channel
+    that loses frames."""
 
-    __slots__ = ("_attempts", "_repeated", "_timeout", "armed", "due", "session")
+    __slots__ = ("_attempts", "_repeated", "_timeout", "armed", "due", "lane", "session")
 
-    def __init__(self, session: S) -> None:
+    def __init__(self, session: S, lane: Any = None) -> None:
         self.session = session
+        self.lane = lane
+        """The lane whose numbers are awaited; None for lane 0."""
         self.due: Micros | None = None
         """When to send again; None while nothing is unacknowledged."""
         self.armed: Micros | None = None

@@ -159,6 +159,7 @@ class AtomicMessage(GroupDecider):
             GroupDecision(GroupVerdict.RELEASE),
             now,
             priority=message.priority,
+            queue=message.queue,
             bind=partial(ReleaseNotice, self),
         )
         self._groups.report(message, GroupDecision(GroupVerdict.RELEASED), now)
@@ -184,6 +185,7 @@ class AtomicMessage(GroupDecider):
             GroupDecision(GroupVerdict.ABORT),
             now,
             priority=message.priority,
+            queue=message.queue,
         )
         self._groups.report(message, GroupDecision(GroupVerdict.ABORTED), now)
         return never_begun + len(deliveries)

@@ -78,6 +78,7 @@ class GroupDecider(Decider):
     __slots__ = ("deliveries", "item")
 
     carried = False
+    any_order = False
 
     def __init__(self, deliveries: Deliveries, item: Item) -> None:
         super().__init__(deliveries)
@@ -109,7 +110,7 @@ class GroupDecider(Decider):
 def detach(delivery: Delivery) -> None:
     """Separate a delivery from its sequence number, which becomes a skip: later reports about the
     number do not concern the delivery, and a device that lacks the number need not wait for it."""
-    outbound, seq = delivery.session.lane.outbound, delivery.seq
+    outbound, seq = delivery.lane.outbound, delivery.seq
     if seq >= 0 and outbound.get(seq) is delivery:
         outbound.put(seq, Skip(seq))
     delivery.seq = delivery.epoch = -1
@@ -118,15 +119,15 @@ def detach(delivery: Delivery) -> None:
 def close_number(deliveries: Deliveries, delivery: Delivery) -> None:
     """Tell the device, as soon as the reason is durable, not to wait for the number of a delivery
     that was taken back. A device that has received the number already ignores this."""
-    session, seq = delivery.session, delivery.seq
-    if seq < 0 or not session.greeted or not session.lane.outbound.awaits(seq):
+    session, lane, seq = delivery.session, delivery.lane, delivery.seq
+    if seq < 0 or not session.greeted or not lane.outbound.awaits(seq):
         return
     contact = session.contacts
 
     def close(_: Micros) -> None:
         there = session.greeted and session.contacts == contact
-        if there and session.lane.outbound.awaits(seq):
-            deliveries.effects.append(Send(session.channel, [Skip(seq)]))
+        if there and lane.outbound.awaits(seq):
+            deliveries.effects.append(Send(session.channel, [lane.about(Skip(seq))]))
 
     deliveries.commits.when_durable(close)
 

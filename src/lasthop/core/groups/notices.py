@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from lasthop.clock import Micros
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Item
+from lasthop.core.feature import ABOUT_QUEUE
 from lasthop.core.publishing.fanout import Fanouts
 from lasthop.core.registry import Device
 from lasthop.message import DEFAULT_PRIORITY, GATEWAY, Message, Target, TargetKind
@@ -32,10 +33,11 @@ class DecisionNotices:
         now: Micros,
         *,
         priority: int = DEFAULT_PRIORITY,
+        queue: str | None = None,
         bind: Callable[[Item], object] | None = None,
     ) -> None:
-        """Send these devices the decision about a message; `bind` gets the notice before its first
-        delivery."""
+        """Send these devices the decision about a message of this priority and queue; `bind` gets
+        the notice before its first delivery."""
         if not devices:
             return
         deliveries = self._deliveries
@@ -50,6 +52,7 @@ class DecisionNotices:
             content_type=DECISION_TYPE,
             priority=priority,
             in_reply_to=about,
+            headers=() if queue is None else ((ABOUT_QUEUE, queue),),
         )
         deliveries.commits.add_message(message)
         item = deliveries.own(message)

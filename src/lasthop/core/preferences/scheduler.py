@@ -26,6 +26,7 @@ from lasthop.events import Kind
 from lasthop.wire.hop.frames import Wanted
 
 AHEAD = "its body goes ahead of it"
+NO_CREDIT = "the device accepts no more of its lane for now"
 
 
 class PreferenceScheduler:
@@ -51,8 +52,12 @@ class PreferenceScheduler:
         while (delivery := session.best()) is not None:
             lane = delivery.decider.order(delivery)
             held = device_preferences.held.get(lane)
-            if held is None and not session.has_credit(delivery.item.size):
-                break
+            if held is None and not session.admits(delivery):
+                if session.lanes is None:
+                    break
+                # Only its lane waits for credit.
+                held = device_preferences.held[lane] = HeldQueue(NO_CREDIT)
+                device_preferences.reconsider = True
             session.take_best()
             if held is not None:
                 held.add(delivery)
@@ -83,7 +88,7 @@ class PreferenceScheduler:
                 # place.
                 heapq.heappop(held.queue)
                 continue
-            if not session.has_credit(delivery.item.size):
+            if not session.admits(delivery):
                 device_preferences.held[lane] = held
                 device_preferences.reconsider = True
                 return
@@ -187,7 +192,7 @@ class PreferenceScheduler:
         """Note what was spent, close links that have reached their limits, and tell the device
         which links it could open."""
         self.note_spending(device_preferences)
-        if device_preferences.spent and not session.lane.outbound.in_flight:
+        if device_preferences.spent and not session.in_flight:
             # Not while anything is in flight: it would be sent again, for money, over another link.
             device_preferences.spent = False
             device_preferences.look_for_closures(now)

@@ -11,6 +11,7 @@ from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery
 from lasthop.core.envelope import PLAIN_HEADERS
 from lasthop.core.feature import Decider, OrderKey
+from lasthop.core.lane import LaneName
 from lasthop.core.lifecycle import PENDING, State, Step
 from lasthop.events import Event
 from lasthop.message import DEFAULT_PRIORITY, TargetKind
@@ -52,6 +53,7 @@ class RankedDelivery(Decider):
 
     carried = False
     pulled = False
+    any_order = False
 
     def __init__(
         self,
@@ -157,6 +159,11 @@ class RankedDelivery(Decider):
             return frame
         headers = msgspec.structs.replace(frame.headers or PLAIN_HEADERS, keep=True)
         return msgspec.structs.replace(frame, headers=headers)
+
+    def lane(self, delivery: Delivery) -> LaneName | None:
+        """Return the lane of the topic: instructions follow the messages that they are about."""
+        topic = self.order(delivery)[2] if self.stamp else None
+        return super().lane(delivery) if topic is None else (topic, None, DEFAULT_PRIORITY, False)
 
     def order(self, delivery: Delivery) -> OrderKey:
         """Return one order key for everything that the feed of a ranked topic sends, whatever its

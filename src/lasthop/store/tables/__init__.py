@@ -8,12 +8,14 @@ tables; one that remembers little uses `MemoryRow` instead.
 from __future__ import annotations
 
 from lasthop.store.groups import GroupChanges, GroupMessageRow
+from lasthop.store.lanes import LaneChanges
 from lasthop.store.pushes import KnownPush, PushChanges
 from lasthop.store.ranked import RankedChanges
 from lasthop.store.streams import StreamChanges, StreamRow
 from lasthop.store.surrogates import SurrogateChanges
 from lasthop.store.tables.base import Kept
 from lasthop.store.tables.groups import GroupsInMemory, GroupsInSqlite
+from lasthop.store.tables.lane_table import LanesInMemory, LanesInSqlite
 from lasthop.store.tables.pushes import PushesInMemory, PushesInSqlite
 from lasthop.store.tables.ranked import RankedInMemory, RankedInSqlite
 from lasthop.store.tables.streams import StreamsInMemory, StreamsInSqlite
@@ -25,4 +27,5 @@ TABLES = (
     Kept(SurrogateChanges, SurrogatesInMemory, SurrogatesInSqlite()),
     Kept(GroupChanges, GroupsInMemory, GroupsInSqlite(), GroupMessageRow),
     Kept(StreamChanges, StreamsInMemory, StreamsInSqlite(), StreamRow),
+    Kept(LaneChanges, LanesInMemory, LanesInSqlite()),
 )

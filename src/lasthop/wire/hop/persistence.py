@@ -39,6 +39,8 @@ class GatewaySession(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """How many of these numbers the device has acknowledged as received, consecutively."""
     previous: tuple[Numbering, ...] = ()
     """Earlier numberings that the device may still claim, latest first."""
+    used: bool = False
+    """Whether anything was received or acknowledged in a lane beside lane 0."""
 
 
 class ResumeNumbering(msgspec.Struct, frozen=True, gc=False):
@@ -84,7 +86,7 @@ def answer(session: GatewaySession, hello: Hello) -> ResumeNumbering | NewEpoch:
         # are gone, and `closed` says so.
         ack = Ack(hello.received, hello.delivered, hello.individual)
         return ResumeNumbering(ack, session.acknowledged)
-    unused = session.acknowledged == 0 and current.received == 0
+    unused = session.acknowledged == 0 and current.received == 0 and not session.used
     superseded = claimed.received if claimed is not None else None
     if unused and claimed is not None and claimed is not current:
         # Nothing has happened in the current epoch that the device has to know, so lost WELCOMEs do

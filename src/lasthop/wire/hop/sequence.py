@@ -141,7 +141,7 @@ class Outbound(Generic[T]):
                     self._individual = None
         for start, end in ack.individual:
             self._receive_individually(start, end, received)
-        return Progress(received, self._deliver(ack.delivered))
+        return Progress(received, self._deliver(ack.delivered) + self._finish(ack.finished))
 
     def _receive_individually(self, start: int, stop: int, received: list[T]) -> None:
         start = max(start, self.received)
@@ -176,6 +176,18 @@ class Outbound(Generic[T]):
             self.delivered = count
             if not self._undelivered:
                 self._undelivered = {}
+        return delivered
+
+    def _finish(self, ranges: Ranges) -> list[T]:
+        """Deliver numbers beyond the count, in a lane without order."""
+        delivered: list[T] = []
+        for start, stop in ranges:
+            if stop > self.assigned:
+                raise OutOfOrder("a number was delivered that was never sent", number=stop - 1)
+            for seq in range(max(start, self.delivered), stop):
+                item = self._undelivered.pop(seq, None)
+                if item is not None:
+                    delivered.append(item)
         return delivered
 
 
@@ -292,6 +304,10 @@ class Inbound(Generic[T]):
         if stop > self.received and (self._ahead is None or stop > self._ahead.stop):
             raise ValueError("a number is delivered before it was received")
         self._finish(seq, stop)
+
+    def ahead(self) -> Ranges:
+        """Return the ranges that have arrived beyond the first gap."""
+        return self._ahead.ranges() if self._ahead is not None else ()
 
     def missing(self) -> Ranges:
         """Return the gaps below the highest number that has arrived."""
