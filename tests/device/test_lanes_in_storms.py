@@ -14,6 +14,8 @@ import pytest
 from msgspec.structs import replace
 
 from lasthop.clock import SECOND
+from lasthop.decision.links import Link, Tariff
+from lasthop.decision.preferences import Preferences
 from lasthop.device.inbox_memory import MemoryInbox
 from lasthop.device.message import Message
 from lasthop.device.session import DeviceSession
@@ -39,6 +41,7 @@ SEEDS = int(os.environ.get("LASTHOP_LANE_STORMS", "60"))
 TERMS_IN_STORMS = replace(TERMS, lanes=True, prefetch=3)
 QUEUES: tuple[str | None, ...] = (None, "a", "b", "any")
 UNORDERED = frozenset({"any"})
+PREFERENCES = Preferences(links=(Link("wifi", Tariff()),))
 
 
 class ModelGateway:
@@ -252,8 +255,10 @@ class ModelGateway:
 class Storm:
     """One device, the gateway, and frames on their way, which overtake one another."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, preferring: bool = False) -> None:
         self.random = Random(seed)
+        self.preferring = preferring
+        """Whether the user has preferences, so that messages get their numbers when they leave."""
         self.now = NOW
         self.gateway = ModelGateway()
         self.inbox = MemoryInbox()
@@ -267,10 +272,13 @@ class Storm:
         self.unfinished: list[Message] = []
         self.finished: set[str] = set()
         self.count = 0
+        self.links = 0
 
     def _start(self) -> DeviceSession:
         session = DeviceSession(TERMS_IN_STORMS, self.inbox.load())
         session.outbox.lanes.unordered = UNORDERED
+        if self.preferring:
+            session.preferences.prefer(PREFERENCES)
         return session
 
     def publish(self) -> None:
@@ -302,7 +310,11 @@ class Storm:
     def speak(self) -> None:
         if self.session.in_contact:
             self.session.decide(self.now)
+            self.commit()
             self.up += self.session.frames()
+            for frames in self.session.routed().values():
+                self.up += frames
+            self.session.session_events()
             self.down += self.gateway.frames()
 
     def carry(self) -> None:
@@ -327,6 +339,8 @@ class Storm:
         welcome = self.gateway.welcome(hello, new_epoch=self.random.random() < 0.1)
         if self.random.random() < 0.9:
             assert self.session.welcomed(hello, welcome, self.now, reliable=False)
+            self.links += 1
+            self.session.link_up(self.links, "wifi")
 
     def cut(self) -> None:
         self.up, self.down = [], []
@@ -402,9 +416,10 @@ class Storm:
         assert not self.session.waiting
 
 
+@pytest.mark.parametrize("preferring", [False, True])
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_every_lane_is_a_pair_of_its_own(seed: int) -> None:
-    storm = Storm(seed)
+def test_every_lane_is_a_pair_of_its_own(seed: int, preferring: bool) -> None:
+    storm = Storm(seed, preferring=preferring)
     storm.run(150)
     storm.check()
 
