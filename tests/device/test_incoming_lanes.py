@@ -23,8 +23,9 @@ from lasthop.wire.hop.frames import (
     LaneFrame,
     Last,
     Skip,
+    Welcome,
 )
-from tests.device.peer import KEY, NOW, TERMS, Peer, frame
+from tests.device.peer import INCARNATION, KEY, NOW, TERMS, Peer, frame
 
 LANES = replace(TERMS, lanes=True)
 
@@ -69,6 +70,14 @@ def test_a_gap_in_one_lane_holds_up_no_other(peer: Peer) -> None:
     peer.arrive(frame(0, "early"))
     peer.said()
     assert texts(peer) == ["early", "late"]
+
+
+def test_nothing_of_a_lane_is_acknowledged_before_it_is_durable(peer: Peer) -> None:
+    peer.arrive(frame(0, lane=2))
+    peer.said()
+    peer.arrive(frame(1, lane=2))
+    assert peer.session.frames() == []
+    assert in_lane(2, peer.said()) == [Ack(2, 0)]
 
 
 def test_what_is_finished_is_acknowledged_in_its_lane(peer: Peer) -> None:
@@ -172,7 +181,10 @@ def test_a_closed_lane_is_acknowledged_and_forgotten(peer: Peer) -> None:
     assert peer.session.frames() == [], "not before the closing is durable"
     assert in_lane(2, peer.said()) == [Ack(2, 2)]
     assert peer.inbox.load().lanes == []
-    peer.arrive(frame(0, lane=2), LaneFrame(2, Skip(5)), LaneFrame(2, Last(1)))
+    peer.arrive(frame(0, lane=2), LaneFrame(2, Skip(5)))
+    assert in_lane(2, peer.said()) == [], "what comes in a closed lane is a repeat"
+    assert peer.inbox.load().lanes == []
+    peer.arrive(LaneFrame(2, Last(1)))
     assert in_lane(2, peer.said()) == [Ack(2, 2)]
     assert texts(peer) == []
     assert claimed(peer).lanes == LaneClaims(2)
@@ -265,6 +277,26 @@ def test_the_same_lane_may_hold_messages_of_both_epochs(peer: Peer) -> None:
     peer.crash()
     peer.welcome(epoch=2, sending=(2,))
     assert texts(peer) == ["m2", "n0", "n1", "n2"]
+
+
+def test_a_new_epoch_in_the_change_that_ends_a_message_keeps_what_stands_in_its_place(
+    peer: Peer,
+) -> None:
+    peer.arrive(*(frame(n, lane=2) for n in range(3)))
+    peer.said()
+    handed = peer.ready()
+    hello = claimed(peer)
+    peer.session.finished(handed[0])
+    peer.session.welcomed(
+        hello,
+        Welcome(incarnation=INCARNATION, epoch=2, features=hello.features, superseded=0),
+        NOW,
+    )
+    peer.arrive(*(frame(n, f"n{n}", lane=2, key=KEY + 7000 + n) for n in range(3)))
+    peer.said()
+    peer.crash()
+    peer.welcome(epoch=2, sending=(2,))
+    assert texts(peer) == ["m1", "m2", "n0", "n1", "n2"]
 
 
 def test_a_gateway_without_lanes_is_begun_anew(peer: Peer) -> None:

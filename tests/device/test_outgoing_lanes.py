@@ -75,6 +75,15 @@ def test_each_queue_and_priority_has_its_lane(peer: Peer) -> None:
     ]
 
 
+def test_nothing_leaves_in_a_lane_before_it_is_durable(peer: Peer) -> None:
+    send(peer, "a", queue="a")
+    send(peer, "b", queue="b")
+    assert peer.session.frames() == []
+    assert len(sent(peer.said())) == 2
+    send(peer, "more", queue="a")
+    assert peer.session.frames() == []
+
+
 def test_the_most_urgent_lane_is_first(peer: Peer) -> None:
     send(peer, "bulk", queue="bulk", priority=0)
     send(peer, "plain")
