@@ -99,8 +99,7 @@ class Callers:
         once."""
         self._signed_in: dict[bytes, SignedToken] = {}
         """Those who have signed in, by the hash of the header that stands for them."""
-        issuers = live.look(lambda gateway: gateway.people.expected)
-        self._longest = MAX_SIGNED if issuers else MAX_AUTHORIZATION
+        self._longest: int | None = None
 
     async def of(self, connection: MutableMapping[str, Any]) -> Caller:
         """Return the caller of an ASGI connection."""
@@ -128,6 +127,10 @@ class Callers:
         return caller if app is None else _in_app(caller, app.decode("latin-1"))
 
     def _credentialed(self, authorization: bytes) -> Caller:
+        if self._longest is None:
+            # Only now is there certainly a gateway to ask.
+            issuers = self._live.look(lambda gateway: gateway.people.expected)
+            self._longest = MAX_SIGNED if issuers else MAX_AUTHORIZATION
         if len(authorization) > self._longest:
             raise Unauthorized("the Authorization header is too long for any credential")
         digest = hashlib.sha256(authorization).digest()
