@@ -23,6 +23,17 @@ from lasthop.wire.ota.wsp_server import SessionServer
 from lasthop.wire.ota.wsp_session import SessionClosed, SessionOpened
 from lasthop.wire.pap.submission import read_submission, write_submission
 from lasthop.wire.requests.bodies import UnitsToSend, unpack
+from lasthop.wire.smpp.commands import SmppStatus
+from lasthop.wire.smpp.delivery_receipts import read_receipt
+from lasthop.wire.smpp.smpp_pdus import (
+    PduReader,
+    ShortMessage,
+    decode_pdu as decode_smpp,
+    encode_pdu as encode_smpp,
+)
+from lasthop.wire.smpp.smsc_session import SmscSession
+from lasthop.wire.sms.alphabets import Alphabet, decode_text
+from lasthop.wire.sms.segments import Reassembly, read_segment
 from lasthop.wire.wbxml.decoder import decode as decode_wbxml
 from lasthop.wire.wbxml.encoder import encode as encode_wbxml
 from lasthop.wire.wbxml.xml_writer import write_xml
@@ -93,6 +104,27 @@ def _wsp_seeds() -> Iterator[bytes]:
 def wtp(data: bytes) -> None:
     pdus = decode_datagram(data)
     assert decode_datagram(encode_datagram(pdus)) == pdus
+
+
+def smpp(data: bytes) -> None:
+    """A stream of an SMSC, cut anywhere: what is read is written again."""
+    reader = PduReader()
+    units = [unit for at in range(0, len(data), 7) for unit in reader.feed(data[at : at + 7])]
+    SmscSession(lambda bind: SmppStatus.OK).receive(data)
+    for unit in units:
+        pdu = decode_smpp(unit)
+        assert decode_smpp(encode_smpp(pdu)) == pdu
+        if isinstance(pdu.body, ShortMessage):
+            read_receipt(pdu.body)
+
+
+def sms(data: bytes) -> None:
+    """User data of a short message, with its alphabet in the first octet."""
+    alphabet = list(Alphabet)[data[0] % len(Alphabet)] if data else Alphabet.GSM
+    segment = read_segment(data[1:], alphabet, headed=True)
+    whole = Reassembly().add("x", segment.header, segment.content, 0)
+    if whole is not None:
+        decode_text(whole, alphabet)
 
 
 def session(data: bytes) -> None:
@@ -258,6 +290,8 @@ TARGETS: Final[Mapping[str, Target]] = {
     "wbxml": Target(wbxml, _CODEC, lambda: _octets("wbxml")),
     "wsp": Target(wsp, _CODEC, _wsp_seeds),
     "wtp": Target(wtp, _CODEC, lambda: _octets("wtp")),
+    "smpp": Target(smpp, _CODEC, lambda: _octets("smpp")),
+    "sms": Target(sms, _CODEC, lambda: (b"\3" + octets for octets in _octets("sms"))),
     "session": Target(session, _CODEC, _session_seeds),
     "ota_http": Target(ota_http, _CODEC, _ota_http_seeds),
     "beep": Target(beep, _CODEC, _beep_seeds),
