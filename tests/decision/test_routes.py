@@ -11,6 +11,7 @@ from lasthop.clock import SECOND
 from lasthop.decision.links import Link, Tariff
 from lasthop.decision.routes import (
     VARIANTS,
+    AddressForm,
     Route,
     RouteRefusal,
     RouteSelection,
@@ -26,10 +27,13 @@ UDP = Route(Variant.WSP, "192.0.2.1")
 SESSION = Route(Variant.WSP_SESSION, "192.0.2.1")
 HTTP = Route(Variant.HTTP, "192.0.2.1")
 
+SMS = Route(Variant.SMS, "+15551999")
+IP_VARIANTS = [each for each in Variant if VARIANTS[each].form is AddressForm.IP]
+
 routes_drawn = st.lists(
     st.builds(
         Route,
-        st.sampled_from(Variant),
+        st.sampled_from(IP_VARIANTS),
         st.sampled_from(["192.0.2.1", "192.0.2.2:99"]),
         bearer=st.sampled_from(["Packet Data", "GPRS", "CSD"]),
         network=st.sampled_from(["", "GSM"]),
@@ -129,3 +133,24 @@ def test_an_address_may_have_a_port(
 def test_what_is_no_address_is_refused(address: str) -> None:
     with pytest.raises(InvalidRequest, match=r"IP address|between 1 and 65535"):
         Route(Variant.WSP, address)
+
+
+class TestPhones:
+    def test_the_address_of_a_route_has_a_type(self) -> None:
+        assert SMS.endpoint() == ("+15551999", 0)
+        assert {VARIANTS[each].form for each in Variant} == {AddressForm.IP, AddressForm.NUMBER}
+        for address in ("192.0.2.1", "", "+", "12", "+1-555", "1" * 21):
+            with pytest.raises(InvalidRequest, match="phone number"):
+                Route(Variant.SMS, address)
+
+    def test_a_phone_has_the_bearer_and_the_network_of_short_messages(self) -> None:
+        wanted = Quality("GSM", True, "SMS", True)
+        assert chosen(UDP, SMS, quality=wanted).route == SMS
+        assert SMS.served == ("GSM", "SMS")
+        assert Route(Variant.SMS, "+15551999", "GPRS", "AMPS").served == ("AMPS", "GPRS")
+
+    def test_a_phone_confirms_nothing(self) -> None:
+        found = select([SMS], method=CONFIRMED, size=9, now=0)
+        assert isinstance(found, RouteRefusal)
+        assert found.code == 3007
+        assert not chosen(SMS, method=DeliveryMethod.PREFER_CONFIRMED).confirmed

@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from lasthop.runtime.cli import COMMANDS, app
-from lasthop.runtime.settings.apps import PER_APP
+from lasthop.runtime.settings.apps import NAMED, PLACEHOLDERS
 from lasthop.runtime.settings.gateway import Settings
 from lasthop.runtime.settings.naming import (
     IN_SECTIONS,
@@ -100,8 +100,13 @@ def settings() -> str:
         lines += ["", f"## [{section}]", "", " ".join((kind.__doc__ or "").split())]
         of_section = get_type_hints(kind, include_extras=True)
         lines += _table(f"{section}.", of_section, getattr(Settings(), section))
-    for part, kind in PER_APP.items():
-        lines += ["", f"## [{part}.APP]", "", " ".join((kind.__doc__ or "").split())]
+    for part, kind in NAMED.items():
+        lines += [
+            "",
+            f"## [{part}.{PLACEHOLDERS[part]}]",
+            "",
+            " ".join((kind.__doc__ or "").split()),
+        ]
         names = {field.name: field.encode_name for field in msgspec.structs.fields(kind)}
         of_app = get_type_hints(kind, include_extras=True)
         lines += _table("", of_app, SPECIMENS[part], names=names, variables=False)

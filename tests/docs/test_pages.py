@@ -40,6 +40,7 @@ TESTED = {
     "docs/how-to/javascript.md": "tests/sdk/test_node.py",
     "docs/how-to/over-the-air.md": "tests/runtime/test_air_page.py",
     "docs/how-to/pap.md": "tests/runtime/test_pap_page.py",
+    "docs/how-to/short-messages.md": "tests/runtime/test_sms_page.py",
     "docs/how-to/reverse-proxy.md": "tests/runtime/test_reverse_proxy_page.py",
     "docs/how-to/streams.md": "tests/runtime/test_streams.py",
     "docs/how-to/subscribe.md": "tests/runtime/test_subscribe_page.py",

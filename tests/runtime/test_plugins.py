@@ -188,9 +188,9 @@ def test_the_page_about_it_is_true(offer: Callable[..., None], tmp_path: Path) -
     source, project, settings, carrier = (
         b.text for b in blocks(PAGE) if b.language in ("python", "toml")
     )
-    offer("modem", carrier, CARRIERS, sms="modem_plugin")
-    assert set(load_carriers(["sms"])) == {"sms"}
-    assert Route("sms", "+15551999").endpoint() == ("+15551999", 0)
+    offer("modem", carrier, CARRIERS, pager="modem_plugin")
+    assert set(load_carriers(["pager"])) == {"pager"}
+    assert Route("pager", "+15551999").endpoint() == ("+15551999", 0)
     ((name, place),) = tomllib.loads(project)["project"]["entry-points"]["lasthop.policies"].items()
     offer("page", source, **{name: f"page_plugin:{place.partition(':')[2]}"})
     file = tmp_path / "lasthop.toml"
@@ -224,7 +224,7 @@ async def test_a_carrier_that_is_named_takes_pushes_to_its_own_addresses(
         route["variant"] = "owl"
         refused = await http.post("/v1/devices", json={"name": "owl", "routes": [route]})
         assert refused.status_code == 400
-        known = "wsp, wsp-session, http, pigeon"
+        known = "wsp, wsp-session, http, sms, pigeon"
         assert f"unknown variant 'owl': choose from {known}" in refused.json()["error"]["detail"]
         said = await http.post("/v1/messages", json={"device": "pigeon", "body": "coo"})
         told = await http.get(f"/v1/messages/{said.json()['id']}?wait=delivered&timeout=5")

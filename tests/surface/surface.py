@@ -19,7 +19,7 @@ from lasthop.access.rest.operations import EXPLAIN, OPERATIONS
 from lasthop.core.lifecycle import State
 from lasthop.events import Event, Kind
 from lasthop.message import Binding, Message, Reliability, TargetKind
-from lasthop.runtime.settings.apps import PER_APP
+from lasthop.runtime.settings.apps import NAMED, PLACEHOLDERS
 from lasthop.runtime.settings.gateway import Settings
 from lasthop.runtime.settings.section_lists import LISTED
 from lasthop.store import commit, groups, pushes, ranked, streams, surrogates
@@ -76,9 +76,9 @@ def _kind(schema: dict[str, Any]) -> str:
 def settings() -> Iterator[str]:
     """Every setting with its default."""
     yield from _fields("", Settings())
-    for section, kind in PER_APP.items():
+    for section, kind in NAMED.items():
         for name in kind.__struct_fields__:
-            yield f"{section}.APP.{name}"
+            yield f"{section}.{PLACEHOLDERS[section]}.{name}"
     for section, listed in LISTED.items():
         for name in listed.__struct_fields__:
             yield f"{section}.{name}"

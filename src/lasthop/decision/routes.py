@@ -8,6 +8,7 @@ choose among the rest by cost and deadline.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
@@ -21,7 +22,7 @@ from lasthop.decision.budgets import Budgets
 from lasthop.decision.choice import Choice, MessageToPlace, QueueTerms
 from lasthop.decision.cost import BALANCED, Weights
 from lasthop.decision.decide import Action
-from lasthop.decision.links import Link, Tariff
+from lasthop.decision.links import SMS_BYTES, Link, Tariff
 from lasthop.decision.reasons import Code, Reason, because, in_words
 from lasthop.decision.transmission import choose
 from lasthop.errors import InvalidRequest, LinkContradiction
@@ -44,6 +45,19 @@ class Variant(StrEnum):
     """OTA-WSP in a session over WTP, which the client opens."""
     HTTP = "http"
     """OTA-HTTP, in which the client is the HTTP server."""
+    SMS = "sms"
+    """Short messages: OTA-WSP without a connection for the phone's push client, or plain text."""
+
+
+class AddressForm(StrEnum):
+    """What the address of a route is."""
+
+    IP = "ip"
+    """An IP address, with or without a port."""
+    NUMBER = "number"
+    """A phone number, with a plus in front if it is international."""
+    FREE = "free"
+    """Whatever the carrier reads in it."""
 
 
 class Variation(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +68,11 @@ class Variation(msgspec.Struct, frozen=True, kw_only=True):
     port: int | None = None
     """The port at which a client listens if its address names none. None: addresses of this
     protocol are not internet addresses, and its carrier interprets them."""
+    numbers: bool = False
+    """Whether addresses of this protocol are phone numbers."""
+    bearer: str = "Packet Data"
+    network: str = ""
+    """The bearer and the network of a route that names none, spelled as in WDP."""
     confirms: bool = False
     """Whether the client confirms that it has received a push (5.1.1.2)."""
     answers: bool = False
@@ -62,6 +81,13 @@ class Variation(msgspec.Struct, frozen=True, kw_only=True):
     """The most octets that the protocol usually adds to body, headers and content type of a push:
     so much is reserved in budgets before a push leaves. A carrier that needs more reports
     `NeedsMore`, and more is reserved."""
+
+    @property
+    def form(self) -> AddressForm:
+        """What addresses of this protocol are."""
+        if self.numbers:
+            return AddressForm.NUMBER
+        return AddressForm.FREE if self.port is None else AddressForm.IP
 
 
 def _packet_data(label: str, latency: Micros) -> Link:
@@ -76,6 +102,13 @@ VARIANTS: dict[str, Variation] = {
     ),
     Variant.HTTP: Variation(
         link=_packet_data("http", SECOND), port=4035, confirms=True, answers=True
+    ),
+    Variant.SMS: Variation(
+        link=Link("sms", Tariff(unit=SMS_BYTES), latency=10 * SECOND),
+        numbers=True,
+        bearer="SMS",
+        network="GSM",
+        overhead=7,  # The ports; most pushes shrink when they are adapted.
     ),
 }
 """The one table of protocols over the air. Those of other packages are added when a gateway starts
@@ -105,22 +138,38 @@ class Route(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     variant: str
     """The name of the protocol, a key of `VARIANTS`."""
     address: str
-    """An IP address, with a port if the client does not listen at the usual one; or whatever the
-    variant uses as an address."""
-    bearer: str = "Packet Data"
+    """An IP address, with a port if the client does not listen at the usual one; a phone number; or
+    whatever the variant uses as an address."""
+    bearer: str = ""
     network: str = ""
-    """Bearer and network, spelled as in WDP; a push that requires one only takes routes that name
-    it."""
+    """Bearer and network, spelled as in WDP, or those of the variant; a push that requires one only
+    takes routes that name it."""
     link: Link | None = None
     """The route's cost and speed, if they are known."""
 
     def __post_init__(self) -> None:
+        known = variation(self.variant)
+        if known.numbers and not _NUMBER.fullmatch(self.address):
+            raise InvalidRequest(
+                "the address of a route must be a phone number: digits, with or without a plus",
+                address=self.address,
+            )
         self.endpoint()
+
+    @property
+    def served(self) -> tuple[str, str]:
+        """The network and the bearer that the route uses."""
+        known = variation(self.variant)
+        return self.network or known.network, self.bearer or known.bearer
 
     def endpoint(self) -> tuple[str, int]:
         """Return the host and port to send to; port 0 if the address is not an internet address."""
         port = variation(self.variant).port
         return (self.address, 0) if port is None else _endpoint(self.address, port)
+
+
+_NUMBER = re.compile(r"\+?[0-9]{3,20}")
+"""A phone number: E.164 allows 15 digits, some services use three, and testers more."""
 
 
 @lru_cache(maxsize=16_384)
@@ -197,7 +246,7 @@ def contradiction(quality: Quality, terms: QueueTerms, routes: Sequence[Route]) 
     bearer = quality.bearer
     if not quality.bearer_required or terms.links is None or serves(bearer, frozenset(terms.links)):
         return None
-    if any(obstacle(route.network, route.bearer, quality) is None for route in routes):
+    if any(obstacle(*route.served, quality) is None for route in routes):
         return None
     only = ", ".join(terms.links)
     return NoLink((f"required bearer {bearer}", f"queue {terms.name!r} only over {only}"))
@@ -229,7 +278,7 @@ def select(
     refusal: RouteRefusal | None = None
     fitting = []
     for route in routes:
-        against = obstacle(route.network, route.bearer, wanted)
+        against = obstacle(*route.served, wanted)
         if against is None:
             fitting.append(route)
         elif refusal is None or against.code > refusal.code:
@@ -279,8 +328,8 @@ def _able(variant: str, method: DeliveryMethod) -> bool:
 
 
 def _preferring(routes: list[Route], wanted: Quality) -> list[Route]:
-    for name, of in ((wanted.bearer, "bearer"), (wanted.network, "network")):
-        preferred = [r for r in routes if serves(name, frozenset({getattr(r, of)}))]
+    for name, of in ((wanted.bearer, 1), (wanted.network, 0)):
+        preferred = [r for r in routes if serves(name, frozenset({r.served[of]}))]
         routes = preferred or routes
     return routes
 

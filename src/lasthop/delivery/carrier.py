@@ -51,6 +51,10 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     deliver_before: Micros | None = None
     """The deadline in microseconds, after which nothing of the push may be sent; None if there is
     no deadline."""
+    once: bool = False
+    """Whether the network may attempt the delivery only once."""
+    priority: int = 4
+    """The message's priority, 0 to 9."""
     capabilities: Mapping[str, str] = {}
     """The registered capabilities of the device, by name."""
     most: Spent | None = None
@@ -77,6 +81,10 @@ class ReturnedContent(msgspec.Struct, frozen=True):
 class Sent(_Reported, frozen=True):
     """The push was handed to the link, and no confirmation will follow (PPG service,
     5.1.2.2.5.1)."""
+
+    receipts: tuple[str, ...] = ()
+    """The names of the receipts by which the network will say whether the handset has it; none
+    if it will not. A receipt confirms nothing (5.1.2.2.5.2)."""
 
 
 class Confirmed(_Reported, frozen=True):

@@ -9,16 +9,18 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from ipaddress import ip_address
 
-from lasthop.clock import SECOND, Clock, Micros
+from lasthop.clock import Clock
 from lasthop.decision.routes import VARIANTS, Variant
 from lasthop.delivery.carrier import Carrier, CarrierKind
 from lasthop.delivery.ota.datagrams import Datagrams, bound
 from lasthop.delivery.ota.http import HttpCarrier
 from lasthop.delivery.ota.sessions import SessionCarrier, invitation_unit
 from lasthop.delivery.ota.unit import UnitCarrier
+from lasthop.runtime.alarm import Alarm
 from lasthop.runtime.failure import Failure
 from lasthop.runtime.listening import address_of, listen
-from lasthop.runtime.settings import Ota
+from lasthop.runtime.settings import Ota, Settings
+from lasthop.runtime.sms_sending import send_by_sms
 from lasthop.runtime.units import ListenAddress
 from lasthop.wire.ota.wsp_server import SessionServer
 from lasthop.wire.wsp.addresses import Address as ContactPoint
@@ -32,7 +34,7 @@ clients do not confuse new transactions and sessions with those that they still 
 
 @asynccontextmanager
 async def on_air(
-    settings: Ota,
+    everything: Settings,
     clock: Clock,
     *,
     boot: int,
@@ -41,6 +43,7 @@ async def on_air(
 ) -> AsyncIterator[Mapping[str, Carrier]]:
     """Open the carriers by variant, including those of plugins, for as long as the context lasts;
     `reachable` is called with the address of every client that calls."""
+    settings = everything.ota
     async with AsyncExitStack() as stack:
         out = await Datagrams.open(_bound(settings.source))
         stack.callback(out.close)
@@ -68,6 +71,9 @@ async def on_air(
                 _sessions(sessions, out, invitation, clock, boot=boot, reachable=reachable)
             )
             carriers[Variant.WSP_SESSION] = wsp
+        if everything.smsc:
+            by_sms = send_by_sms(everything.smsc, clock, boot=boot)
+            carriers[Variant.SMS] = await stack.enter_async_context(by_sms)
         for variant, kind in others.items():
             carrier = await stack.enter_async_context(kind.open(clock, reachable))
             for name in ("carry", "withdraw"):
@@ -87,7 +93,7 @@ async def _sessions(
     boot: int,
     reachable: Callable[[str], None],
 ) -> AsyncIterator[SessionCarrier]:
-    alarm = _Alarm(clock)
+    alarm = Alarm(clock)
     datagrams = await Datagrams.open(sock)
     server = SessionServer(
         first_tid=boot * TIDS_PER_LIFE, first_session=boot * SESSIONS_PER_LIFE % (1 << 31)
@@ -108,34 +114,6 @@ async def _sessions(
     finally:
         alarm.stop()
         datagrams.close()
-
-
-class _Alarm:
-    """One timer of the event loop, which can be set again."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self.ring: Callable[[], None] = lambda: None
-        self._loop = asyncio.get_running_loop()
-        self._due: Micros | None = None
-        self._handle: asyncio.TimerHandle | None = None
-
-    def ring_at(self, due: Micros) -> None:
-        if due != self._due:
-            self.stop()
-            self._due = due
-            delay = max(0, due - self._clock.now()) / SECOND
-            self._handle = self._loop.call_later(delay, self._rings)
-
-    def _rings(self) -> None:
-        self._due = self._handle = None
-        self.ring()
-
-    def stop(self) -> None:
-        self._due = None
-        if self._handle is not None:
-            self._handle.cancel()
-            self._handle = None
 
 
 def _invitation(settings: Ota, sessions: socket.socket | None, calls: socket.socket | None) -> Sir:

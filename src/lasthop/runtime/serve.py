@@ -73,6 +73,7 @@ from lasthop.runtime.proxies import TrustedProxies
 from lasthop.runtime.randomness import Randomness
 from lasthop.runtime.result_notifier import ResultNotifier
 from lasthop.runtime.settings import Settings, listed
+from lasthop.runtime.sms_sending import name_price
 from lasthop.runtime.surrogates.workers import SurrogateWorkers
 from lasthop.runtime.tls import Certificates
 from lasthop.runtime.traces.tracer import Tracer
@@ -177,6 +178,7 @@ async def running(
     """Run a gateway for as long as this context lasts; yield its addresses."""
     load_policies(settings.plugins.policies)
     others = load_carriers(settings.plugins.carriers)
+    name_price(settings.smsc)
     surrogate_workers = surrogate_workers or SurrogateWorkers(settings.employments())
     log_directory = Path(settings.data) / LOG_DIRECTORY
     clock = SystemClock()
@@ -204,7 +206,7 @@ async def running(
             engine.reachable(host)
 
         air = await stack.enter_async_context(
-            on_air(settings.ota, clock, boot=restored.boot, reachable=reachable, others=others)
+            on_air(settings, clock, boot=restored.boot, reachable=reachable, others=others)
         )
         writer = CommitWriter(store, next_commit=restored.next_commit)
         stack.push_async_callback(asyncio.to_thread, writer.close)
@@ -306,7 +308,7 @@ def _gateway(
     identity = Identity(
         name=settings.name,
         open_house=settings.open_house,
-        variants=settings.ota.variants | set(settings.plugins.carriers),
+        variants=settings.variants,
         limits=settings.limits.core(settings.ota),
         ppg_names=frozenset(listed(settings.pap.gateways)),
         patience=settings.pap.patience(),

@@ -246,6 +246,8 @@ class AirFeature(CoreFeature):
             strict=message.method in _STRICT,
             response=message.method is DeliveryMethod.CONFIRMED_WITH_RESPONSE,
             deliver_before=message.deliver_before,
+            once=message.method is DeliveryMethod.ONESHOT,
+            priority=message.priority,
             capabilities=device.record.capabilities,
             most=most_of(selected.choice),
         )

@@ -32,6 +32,7 @@ COMMANDS = {
     "device": "Run a device, and administer devices.",
     "address": "Set which device, user or topic a PAP client address stands for.",
     "pap": "Submit, cancel and query pushes at any Push Proxy Gateway.",
+    "smsc": "Run a small SMSC on this machine, for trying short messages.",
     "service": "Show the services that devices offer.",
     "stream": "Send and fetch streams, such as files or continuous readings.",
     "behaviour": "Show and change how messages of an app behave.",

@@ -15,6 +15,7 @@ from msgspec import Meta
 from lasthop.clock import SECOND
 from lasthop.core.apps.behaviour import Behaviour
 from lasthop.core.surrogates.waiting import Failing, SurrogateTerms
+from lasthop.runtime.settings.short_messages import SmscSettings
 from lasthop.runtime.surrogates.duty import Duty, Employment, Launch
 from lasthop.runtime.units import Duration, Size
 
@@ -104,8 +105,13 @@ class SurrogateSettings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True
         )
 
 
-PER_APP: Mapping[str, type[AppBehaviour] | type[SurrogateSettings]] = {
+NAMED: Mapping[str, type[msgspec.Struct]] = {
     "behaviours": AppBehaviour,
     "surrogates": SurrogateSettings,
+    "smsc": SmscSettings,
 }
-"""The parts of the settings that have a section for every app."""
+"""The parts of the settings that have any number of sections, each with a name: that of an app, or
+of an SMSC."""
+
+PLACEHOLDERS = {"behaviours": "APP", "surrogates": "APP", "smsc": "NAME"}
+"""What stands for the name of a section in documents."""

@@ -69,9 +69,10 @@ class Ota(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def variants(self) -> frozenset[str]:
-        """The variants that the gateway uses over the air: WSP sessions only if they have an
+        """The variants of OTA over IP that the gateway uses: WSP sessions only if they have an
         address."""
-        return frozenset(Variant) - (frozenset() if self.sessions else {Variant.WSP_SESSION})
+        sessions = frozenset({Variant.WSP_SESSION}) if self.sessions else frozenset[Variant]()
+        return frozenset({Variant.WSP, Variant.HTTP}) | sessions
 
 
 class LimitSettings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

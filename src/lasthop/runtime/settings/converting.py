@@ -11,6 +11,7 @@ from msgspec import Meta
 from lasthop.access.callers import APP_NAME
 from lasthop.core.rights.rule import checked
 from lasthop.errors import InvalidRequest
+from lasthop.runtime.settings.apps import PLACEHOLDERS
 from lasthop.runtime.settings.naming import Section, allowed_words, guess
 from lasthop.runtime.settings.rights import RuleSettings
 from lasthop.runtime.settings.section_lists import LISTED
@@ -32,18 +33,20 @@ def converted(values: Values, kind: type[SomeSection], place: str) -> SomeSectio
         raise InvalidRequest(f"{f'{place}{path}'.rstrip('.')}: {wanted}") from None
 
 
-def app_sections(
+def named_sections(
     sections: object, part: str, kind: type[SomeSection], origin: str
 ) -> dict[str, SomeSection]:
-    """Return the sections `[part.APP]` of the configuration, each under the name of its app."""
+    """Return the sections `[part.NAME]` of the configuration, each under its name."""
+    word = PLACEHOLDERS[part]
     if not isinstance(sections, dict) or not all(isinstance(v, dict) for v in sections.values()):
-        raise InvalidRequest(f"{origin}: {part} are sections: write [{part}.APP]")
+        raise InvalidRequest(f"{origin}: {part} are sections: write [{part}.{word}]")
     known = {field.encode_name for field in msgspec.structs.fields(kind)}
     found: dict[str, SomeSection] = {}
     for app, section in sections.items():
         place = f"{part}.{app}"
         if not APP_NAME.fullmatch(app):
-            raise InvalidRequest(f"{origin}: {place}: not the name of an app")
+            what = "an app" if word == "APP" else "a section"
+            raise InvalidRequest(f"{origin}: {place}: not the name of {what}")
         for name in section:
             if name not in known:
                 raise InvalidRequest(

@@ -12,6 +12,7 @@ from lasthop.access.rest.settings import RestSettings
 from lasthop.core.apps.behaviour import Behaviour
 from lasthop.core.quota import Rate
 from lasthop.core.rights.rule import AccessRule
+from lasthop.decision.routes import Variant
 from lasthop.runtime.settings.apps import AppBehaviour, SurrogateSettings
 from lasthop.runtime.settings.capacity import LimitSettings, Ota, Retention, Topics
 from lasthop.runtime.settings.issuers import IssuerSettings
@@ -19,6 +20,7 @@ from lasthop.runtime.settings.listeners import Beep, Http, Seqpacket, Tcp, Tls
 from lasthop.runtime.settings.operators import Plugins, Traces
 from lasthop.runtime.settings.publishers import Access, Pap, Quotas
 from lasthop.runtime.settings.rights import RightsSettings, RuleSettings
+from lasthop.runtime.settings.short_messages import SmscSettings
 from lasthop.runtime.surrogates.duty import Employment
 from lasthop.runtime.units import ListenAddress
 from lasthop.store.base import Durability
@@ -62,12 +64,19 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     plugins: Plugins = msgspec.field(default_factory=Plugins)
     behaviours: dict[str, AppBehaviour] = {}
     surrogates: dict[str, SurrogateSettings] = {}
+    smsc: dict[str, SmscSettings] = {}
     rules: list[RuleSettings] = []
     issuers: list[IssuerSettings] = []
 
     def configured(self) -> dict[str, Behaviour]:
         """Return the configured behaviour of each app."""
         return {app: behaviour.behaviour() for app, behaviour in self.behaviours.items()}
+
+    @property
+    def variants(self) -> frozenset[str]:
+        """The protocols that the gateway uses over the air."""
+        by_sms = frozenset({Variant.SMS}) if self.smsc else frozenset[str]()
+        return self.ota.variants | by_sms | frozenset(self.plugins.carriers)
 
     def employments(self) -> dict[str, Employment]:
         """Return the surrogates of all apps, by app."""

@@ -10,13 +10,13 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin, get
 import msgspec
 from msgspec import Meta
 
-from lasthop.runtime.settings.apps import PER_APP
+from lasthop.runtime.settings.apps import NAMED
 from lasthop.runtime.settings.gateway import Settings
 from lasthop.runtime.settings.section_lists import LISTED
 
 PREFIX = "LASTHOP_"
 
-IN_SECTIONS = frozenset({*PER_APP, *LISTED})
+IN_SECTIONS = frozenset({*NAMED, *LISTED})
 """The parts of the settings that have any number of sections, and no variables."""
 
 Section: TypeAlias = type[msgspec.Struct]
@@ -28,8 +28,8 @@ def is_section(hint: object) -> bool:
 
 
 def names(of: Section = Settings, prefix: str = "") -> Iterator[str]:
-    """Yield every setting's dotted name, in order, without the settings of apps and of
-    lists of sections."""
+    """Yield every setting's dotted name, in order, without the settings of named sections
+    and of lists of sections."""
     for name, hint in get_type_hints(of).items():
         if is_section(hint):
             yield from names(hint, f"{prefix}{name}.")

@@ -12,8 +12,8 @@ import msgspec
 
 from lasthop.decision.policies import POLICIES
 from lasthop.errors import InvalidRequest
-from lasthop.runtime.settings.apps import MAX_STATE, PER_APP
-from lasthop.runtime.settings.converting import Values, app_sections, converted, listed_sections
+from lasthop.runtime.settings.apps import MAX_STATE, NAMED
+from lasthop.runtime.settings.converting import Values, converted, listed_sections, named_sections
 from lasthop.runtime.settings.gateway import Settings
 from lasthop.runtime.settings.issuers import check_issuers
 from lasthop.runtime.settings.naming import (
@@ -122,9 +122,9 @@ def _from_environment(environment: Mapping[str, str]) -> Values:
 
 
 def _merged(settings: Settings, values: Values, origin: str) -> Settings:
-    of_apps: dict[str, Any] = {
-        part: getattr(settings, part) | app_sections(values.get(part, {}), part, kind, origin)
-        for part, kind in PER_APP.items()
+    of_names: dict[str, Any] = {
+        part: getattr(settings, part) | named_sections(values.get(part, {}), part, kind, origin)
+        for part, kind in NAMED.items()
     }
     lists: dict[str, Any] = {
         part: listed_sections(part, values[part], origin)
@@ -135,14 +135,14 @@ def _merged(settings: Settings, values: Values, origin: str) -> Settings:
     values = {name: value for name, value in values.items() if name not in IN_SECTIONS}
     _refuse_unknown(values, origin)
     merged = converted(_overlaid(settings, values), Settings, f"{origin}: ")
-    for part, sections in (of_apps | lists).items():
+    for part, sections in (of_names | lists).items():
         setattr(merged, part, sections)
     return merged
 
 
 def _overlaid(settings: Settings, values: Values) -> Values:
-    """Return a value for every setting but those of apps and of lists of sections: the given one,
-    else the present one."""
+    """Return a value for every setting but those of named sections and of lists of sections:
+    the given one, else the present one."""
     merged: Values = {}
     for name in Settings.__struct_fields__:
         current, new = getattr(settings, name), values.get(name, {})

@@ -9,7 +9,12 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from lasthop.runtime.settings.apps import PER_APP, AppBehaviour, SurrogateSettings
+from lasthop.runtime.settings.apps import (
+    NAMED,
+    PLACEHOLDERS,
+    AppBehaviour,
+    SurrogateSettings,
+)
 from lasthop.runtime.settings.converting import Values
 from lasthop.runtime.settings.gateway import Settings
 from lasthop.runtime.settings.naming import (
@@ -22,15 +27,17 @@ from lasthop.runtime.settings.naming import (
 )
 from lasthop.runtime.settings.reading import nested
 from lasthop.runtime.settings.section_lists import EXAMPLES, LISTED
+from lasthop.runtime.settings.short_messages import SmscSettings
 
 WIDTH = 98
 
 SPECIMENS: Mapping[str, msgspec.Struct] = {
     "behaviours": AppBehaviour(),
     "surrogates": SurrogateSettings(place="package.module:Class"),
+    "smsc": SmscSettings(url="smpp://127.0.0.1:2775"),
 }
-"""An example section, with the defaults, for each part of the settings that has a section for every
-app."""
+"""An example section, with the defaults, for each part of the settings whose sections have
+names."""
 
 _HEAD = """\
 # Settings of a lasthop gateway, with their defaults: `lasthop up --config FILE`.
@@ -47,8 +54,8 @@ def render(settings: Settings) -> str:
         if not is_section(hint) and name not in IN_SECTIONS:
             lines += _setting(name, hint, getattr(settings, name))
     for section, kind in hints.items():
-        if section in PER_APP:
-            lines += _of_apps(section, getattr(settings, section))
+        if section in NAMED:
+            lines += _of_names(section, getattr(settings, section))
         elif section in LISTED:
             lines += _of_list(section, getattr(settings, section))
         elif is_section(kind):
@@ -68,10 +75,10 @@ def values(settings: Settings) -> Values:
             value = getattr(value, part)
         plain[name] = _plain(value)
     sections = nested(plain)
-    for part in PER_APP:
-        of_apps = getattr(settings, part)
-        if of_apps:
-            sections[part] = {app: _plain_section(section) for app, section in of_apps.items()}
+    for part in NAMED:
+        named = getattr(settings, part)
+        if named:
+            sections[part] = {app: _plain_section(section) for app, section in named.items()}
     for part in LISTED:
         listed = getattr(settings, part)
         if listed:
@@ -88,13 +95,13 @@ def toml_value(value: object) -> str:
     return str(value) if type(value) in (int, float) else json.dumps(str(value))
 
 
-def _of_apps(part: str, sections: dict[str, msgspec.Struct]) -> list[str]:
-    """Return the lines of a section for every app that has one, or a commented example if none
-    has."""
-    kind = PER_APP[part]
+def _of_names(part: str, sections: dict[str, msgspec.Struct]) -> list[str]:
+    """Return the lines of a part whose sections have names, or a commented example if there is
+    none."""
+    kind = NAMED[part]
     hints = get_type_hints(kind, include_extras=True)
     lines: list[str] = []
-    for app, section in sections.items() or [("APP", None)]:
+    for app, section in sections.items() or [(PLACEHOLDERS[part], None)]:
         shown = section or SPECIMENS[part]
         body = [f"[{part}.{json.dumps(app) if '.' in app else app}]"]
         for field in msgspec.structs.fields(kind):

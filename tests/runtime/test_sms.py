@@ -1,0 +1,142 @@
+"""Messages to phones through a running gateway and an SMSC, on real sockets.
+
+About `src/lasthop/runtime/sms_sending.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from lasthop.runtime.clock import SystemClock
+from lasthop.runtime.serve import running
+from lasthop.runtime.settings import Settings, load
+from lasthop.runtime.smsc.center import LocalSmsc, SmscTerms
+from lasthop.runtime.smsc.phones import Shown
+from tests.runtime.test_serve import DEADLINE, never, settings
+
+SI = '<si><indication href="http://www.xyz.com/a">hello</indication></si>'
+NUMBER = "+15551999073"
+
+
+class Operator:
+    """An SMSC, and what its phones have got."""
+
+    def __init__(self, **terms: Any) -> None:
+        self.shown: asyncio.Queue[Shown] = asyncio.Queue()
+        self.smsc = LocalSmsc(SmscTerms(**terms), clock=SystemClock(), shown=self.shown.put_nowait)
+        self.port = 0
+
+    async def __aenter__(self) -> Operator:
+        self.port = await self.smsc.start("127.0.0.1", 0)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.smsc.stop()
+
+    async def next(self) -> Shown:
+        async with asyncio.timeout(DEADLINE):
+            return await self.shown.get()
+
+
+def with_smscs(tmp_path: Path, sections: str) -> Settings:
+    """Settings with these sections, and everything else as other tests have it."""
+    file = tmp_path / "lasthop.toml"
+    file.write_text(sections)
+    found = settings(tmp_path)
+    read = load(file)
+    found.smsc = read.smsc
+    return found
+
+
+@asynccontextmanager
+async def gateway(tmp_path: Path, *operators: Operator) -> AsyncIterator[httpx.AsyncClient]:
+    sections = "".join(
+        f'[smsc.n{n}]\nurl = "smpp://127.0.0.1:{each.port}"\nsender = "2948"\nprice = {n}\n'
+        for n, each in enumerate(operators)
+    )
+    async with (
+        running(with_smscs(tmp_path, sections), never) as places,
+        httpx.AsyncClient(base_url=places.http, timeout=DEADLINE) as client,
+    ):
+        yield client
+
+
+async def register(client: httpx.AsyncClient, **more: Any) -> None:
+    route = {"variant": "sms", "address": NUMBER}
+    made = await client.post("/v1/devices", json={"name": "phone", "routes": [route], **more})
+    assert made.status_code == 201, made.text
+    assert made.json()["routes"] == [route]
+
+
+async def send(client: httpx.AsyncClient, **message: Any) -> dict[str, Any]:
+    """Send a message to the phone, and return how its delivery ended."""
+    answer = await client.post("/v1/messages", json={"device": "phone", **message})
+    assert answer.status_code in (200, 201, 202), answer.text
+    key = answer.json()["id"]
+    done = await client.get(f"/v1/messages/{key}?wait=final&timeout={DEADLINE}")
+    found: dict[str, Any] = done.json()["deliveries"][0]
+    return found
+
+
+async def test_texts_and_pushes_reach_a_phone(tmp_path: Path) -> None:
+    async with Operator() as operator, gateway(tmp_path, operator) as client:
+        await register(client)
+        delivery = await send(client, body="Dinner at 8 €")
+        assert delivery["state"] == "sent"
+        shown = await operator.next()
+        assert (shown.to, shown.source, shown.text) == (NUMBER[1:], "2948", "Dinner at 8 €")
+        await send(client, body=SI, content_type="text/vnd.wap.si")
+        shown = await operator.next()
+        assert (shown.port, shown.content_type) == (2948, "application/vnd.wap.sic")
+        await send(client, body="x" * 1500, content_type="application/x-test")
+        assert len((await operator.next()).content) == 1500
+        metrics = (await client.get("/metrics")).text
+        assert 'lasthop_carried_total{outcome="sent",variant="sms"} 3.0' in metrics
+
+
+async def test_a_topic_reaches_a_phone(tmp_path: Path) -> None:
+    async with Operator() as operator, gateway(tmp_path, operator) as client:
+        await register(client, subscriptions=["news"])
+        await client.post("/v1/messages", json={"topic": "news", "body": "It rains"})
+        assert (await operator.next()).text == "It rains"
+
+
+async def test_what_a_phone_cannot_do_is_said(tmp_path: Path) -> None:
+    async with Operator() as operator, gateway(tmp_path, operator) as client:
+        await register(client)
+        for method in ("confirmed", "oneshot"):
+            delivery = await send(client, body="x", method=method)
+            assert delivery["state"] == "undeliverable"
+        assert operator.shown.empty()
+
+
+async def test_another_smsc_takes_over(tmp_path: Path) -> None:
+    async with (
+        Operator() as first,
+        Operator() as second,
+        gateway(tmp_path, first, second) as client,
+    ):
+        await register(client)
+        await send(client, body="by the cheap one")
+        assert (await first.next()).text == "by the cheap one"
+        await first.smsc.stop()
+        delivery = await send(client, body="by the other one", method="unconfirmed")
+        assert delivery["state"] in ("sent", "timed_out")
+        if delivery["state"] == "sent":
+            assert (await second.next()).text == "by the other one"
+
+
+@pytest.mark.parametrize("address", ["", "mother", "+", "+1555-1999", "1" * 21])
+async def test_an_address_that_is_no_number_is_refused(tmp_path: Path, address: str) -> None:
+    async with Operator() as operator, gateway(tmp_path, operator) as client:
+        route = {"variant": "sms", "address": address}
+        made = await client.post("/v1/devices", json={"name": "phone", "routes": [route]})
+        assert made.status_code == 400
+        assert "phone number" in made.text
