@@ -82,11 +82,14 @@ class Gateway:
         self._dispatcher = spine.dispatcher
         self.contacts = spine.contacts
         self.people = spine.people
+        self.users = spine.users
         self.rules = RuleBook(
             deliveries, self.credentials, identity.rules, self.people, least=identity.least
         )
         self.rules.restore(restored.memories)
-        self.admin = Administration(deliveries, self.contacts, self.credentials, self.rules)
+        self.admin = Administration(
+            deliveries, self.contacts, self.credentials, self.rules, self.users
+        )
         rate = identity.device_messages
         quota = None if rate is None else CallerQuota(rate)
         self._inbound = DeviceMessages(deliveries, self._acceptance, quota)

@@ -210,6 +210,10 @@ class Registry:
         for index in self._indexes:
             index.amended(device, before)
 
+    def of_user(self, app: str, user: str) -> list[Device]:
+        """Return the devices of a user, which may be none."""
+        return list(self._by_user.get((app, user), {}).values())
+
     def reach(self, app: str, target: Target) -> Mapping[int, Device]:
         """Return the devices that a target stands for now; raise an error if there are none.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from lasthop.core.apps.behaviour import Behaviours
 from lasthop.core.commits import Commits
@@ -16,6 +17,7 @@ from lasthop.core.publishing.acceptance import Acceptance
 from lasthop.core.publishing.fanout import Fanouts
 from lasthop.core.publishing.targets import plain_targets
 from lasthop.core.registry import Registry
+from lasthop.core.rights.added_users import Users
 from lasthop.core.rights.people import People
 from lasthop.core.sending import NoAwaySender, PlainSender
 from lasthop.message import KeyMaker
@@ -33,6 +35,7 @@ class Spine:
     dispatcher: Dispatcher
     contacts: Contacts
     people: People
+    users: Users
     random64: Callable[[], int]
     terms: SubscriptionTerms | None = None
     """The feature that handles subscriptions with terms, set by that feature."""
@@ -62,9 +65,26 @@ class Spine:
         terms = Terms(
             restored.incarnation.to_bytes(8), identity.open_house, identity.accept, identity.lanes
         )
-        people = People(identity.tokens)
+        users = Users()
+        users.restore(restored.memories)
+        users.note = partial(_note, commits)
+        people = People(identity.tokens, users)
         contacts = Contacts(deliveries, dispatcher, terms, people)
         acceptance = Acceptance(deliveries, fanouts)
         return cls(
-            identity, deliveries, acceptance, fanouts, dispatcher, contacts, people, random64
+            identity,
+            deliveries,
+            acceptance,
+            fanouts,
+            dispatcher,
+            contacts,
+            people,
+            users,
+            random64,
         )
+
+
+def _note(commits: Commits, name: str, state: bytes) -> None:
+    """Store at once what is remembered under a name, about no device."""
+    commits.open.remember(0, name, state)
+    commits.hurry()

@@ -257,6 +257,11 @@ def test_roles_that_are_none_are_refused(value: Any) -> None:
     assert "roles" in refused(trusted, token(groups=value))
 
 
+def test_an_issuer_may_let_in_only_who_was_added() -> None:
+    assert not trusting().verify(token(), NOW).added_only
+    assert trusting(issuer(added_only=True)).verify(token(), NOW).added_only
+
+
 def test_roles_of_another_field_make_nobody_an_administrator() -> None:
     trusted = trusting(issuer(roles_field="groups", admin_roles=("ops",)))
     assert trusted.verify(token(roles=["ops"]), NOW).scopes == {Scope.RULES}

@@ -1,4 +1,4 @@
-"""Handlers for rules: added, removed, listed and tried out; and for the users that they name."""
+"""Handlers for rules: added, removed, listed and tried out."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from lasthop.access.rest.exchange import RestExchange
 from lasthop.clock import Micros
 from lasthop.core.gateway import Gateway
 from lasthop.core.rights.book import parse_asked
-from lasthop.core.rights.rights import Who, applies
 from lasthop.core.rights.rule import MAX_ENTRIES, AccessRule, Verb
-from lasthop.errors import InvalidRequest, NotFound
+from lasthop.errors import InvalidRequest
 
 _Entry = Annotated[str, Meta(max_length=300)]
 
@@ -99,21 +98,6 @@ class RightInfo(msgspec.Struct):
     reason: str
 
 
-class UserInfo(msgspec.Struct):
-    """A user of the app: whoever a device was given to."""
-
-    name: str
-    devices: list[str]
-    rules: list[str]
-    """The names of the rules that are about devices of the user."""
-
-
-class UserList(msgspec.Struct):
-    """The users of the app, ordered by name."""
-
-    users: list[UserInfo]
-
-
 def _info(rule: AccessRule, *, configured: bool) -> RuleInfo:
     return RuleInfo(
         name=rule.name,
@@ -137,7 +121,7 @@ async def add(exchange: RestExchange) -> Response:
     """Add a rule to the app, or change it."""
     terms = await exchange.body(RuleTerms)
     name = exchange.path("name")
-    if not _is_name(name):
+    if not is_name(name):
         raise InvalidRequest("the name of a rule has no spaces and no slashes", rule=name)
     rule = AccessRule(
         name=name,
@@ -172,37 +156,8 @@ async def check(exchange: RestExchange) -> Response:
     return json_response(RightInfo(*answer))
 
 
-async def list_users(exchange: RestExchange) -> Response:
-    """List the users of the app."""
-    app = exchange.caller.app
-    return json_response(UserList(exchange.context.live.look(lambda gateway: _users(gateway, app))))
-
-
-async def show_user(exchange: RestExchange) -> Response:
-    """Show the devices of a user, and the rules about them."""
-    app, name = exchange.caller.app, exchange.path("name")
-    users = exchange.context.live.look(lambda gateway: _users(gateway, app))
-    for user in users:
-        if user.name == name:
-            return json_response(user)
-    raise NotFound("no device of this user", app=app, user=name)
-
-
-def _users(gateway: Gateway, app: str) -> list[UserInfo]:
-    rules = [rule for rule, _ in gateway.rules.of(app)]
-    users: dict[str, UserInfo] = {}
-    for device in gateway.registry:
-        user = device.record.user
-        if device.app == app and user:
-            found = users.setdefault(user, UserInfo(user, [], []))
-            found.devices.append(device.name)
-            who = Who(app, "device", device.name, user)
-            names = [rule.name for rule in rules if applies(rule, who)]
-            found.rules = list(dict.fromkeys([*found.rules, *names]))
-    return [users[name] for name in sorted(users)]
-
-
-def _is_name(name: str) -> bool:
+def is_name(name: str) -> bool:
+    """Whether a name has the form of names in paths."""
     try:
         msgspec.convert(name, Annotated[str, Meta(pattern=NAME)])
     except msgspec.ValidationError:

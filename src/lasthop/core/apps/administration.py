@@ -13,6 +13,7 @@ from lasthop.core.contacts.contact import Contacts
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.lifecycle import Step
 from lasthop.core.registry import Device, DeviceRecord
+from lasthop.core.rights.added_users import UserRecord, Users
 from lasthop.core.rights.book import RuleBook
 from lasthop.errors import Conflict, InvalidRequest, NotFound
 from lasthop.events import Kind
@@ -24,11 +25,17 @@ class Administration:
     """Changes devices, credentials, and the behaviour of the messages of an app."""
 
     def __init__(
-        self, deliveries: Deliveries, contacts: Contacts, credentials: Credentials, rules: RuleBook
+        self,
+        deliveries: Deliveries,
+        contacts: Contacts,
+        credentials: Credentials,
+        rules: RuleBook,
+        users: Users,
     ) -> None:
         self._deliveries = deliveries
         self._credentials = credentials
         self._rules = rules
+        self._users = users
         self._moments = deliveries.moments
         self._contacts = contacts
 
@@ -139,6 +146,26 @@ class Administration:
         commits.open.credentials.update((row.hash, row) for row in rows)
         commits.hurry()
         self._rules.refresh()
+
+    def change_user(self, user: UserRecord, now: Micros) -> None:
+        """Change a user that was added. Devices that have connected with a token of a user who is
+        blocked now are disconnected."""
+        self._users.change(user)
+        if user.blocked:
+            self._let_go(user.app, user.name, "the user was blocked", now)
+
+    def remove_user(self, app: str, name: str, now: Micros) -> UserRecord:
+        """Remove a user that was added. Its devices stay; those that have connected with a token of
+        the user are disconnected, and come back if its issuer lets anybody in."""
+        user = self._users.remove(app, name)
+        self._let_go(app, name, "the user was removed", now)
+        return user
+
+    def _let_go(self, app: str, user: str, reason: str, now: Micros) -> None:
+        for device in self._deliveries.registry.of_user(app, user):
+            if self._contacts.expiries.is_signed(device):
+                session = self._deliveries.session(device)
+                self._contacts.disconnect(session, CloseCode.UNAUTHORIZED, reason, now)
 
     def behave(self, app: str, behaviour: Behaviour | None) -> None:
         """Set how messages of an app behave from now on; None restores the configured behaviour."""

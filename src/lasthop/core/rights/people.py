@@ -7,12 +7,13 @@ scopes, whichever of the user's tokens a request shows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from lasthop.clock import Micros
 from lasthop.core.apps.credentials import Scope
-from lasthop.errors import Unauthorized
+from lasthop.core.rights.added_users import Users
+from lasthop.errors import Forbidden, Unauthorized
 
 USER = "user/"
 """What the name of a user has before it where names of credentials stand: no credential has a name
@@ -37,6 +38,8 @@ class SignedToken:
     expires_at: Micros
     key: str
     """Which of the issuer's keys has signed it; empty for somebody who has signed in."""
+    added_only: bool = False
+    """Whether users of the issuer are let in only if they were added."""
 
     @property
     def name(self) -> str:
@@ -66,8 +69,9 @@ def looks_signed(secret: str) -> bool:
 class People:
     """The users who have shown a signed token, each with the newest one."""
 
-    def __init__(self, tokens: SignedTokens | None) -> None:
+    def __init__(self, tokens: SignedTokens | None, users: Users | None = None) -> None:
         self._tokens = tokens
+        self._users = users or Users()
         self._newest: dict[str, SignedToken] = {}
 
     @property
@@ -86,13 +90,27 @@ class People:
         return self._tokens.verify(secret, now)
 
     def present(self, token: SignedToken, now: Micros) -> SignedToken:
-        """Return what the newest token of a user says, who shows a token that was read before;
-        raise `Unauthorized` if the token shown is good no longer."""
+        """Return what the newest token of a user says, and what was said of the user when it was
+        added, for a token that was read before; raise `Unauthorized` if the token shown is good no
+        longer, and `Forbidden` if the user is not let in."""
         if now >= token.expires_at:
             raise Unauthorized("this token has expired")
         if self._tokens is None or not self._tokens.stands(token):
             raise Unauthorized("the key that signed this token was withdrawn")
-        return self._note(token)
+        return self._with_record(self._note(token))
+
+    def _with_record(self, token: SignedToken) -> SignedToken:
+        """Return what holds for a user: what its token says, and its record."""
+        user = self._users.find(token.app, token.user)
+        if user is None:
+            if token.added_only:
+                raise Forbidden("this user was not added: lasthop user add", user=token.user)
+            return token
+        if user.blocked:
+            raise Forbidden("this user is blocked", user=token.user)
+        if not user.scopes and not user.roles:
+            return token
+        return replace(token, roles=token.roles | user.roles, scopes=token.scopes | user.scopes)
 
     def _note(self, token: SignedToken) -> SignedToken:
         known = self._newest.get(token.name)
@@ -114,12 +132,19 @@ class People:
 
     def roles(self, name: str) -> frozenset[str]:
         """Return the roles of a user, by the user's name as a caller."""
-        known = self._newest.get(name)
+        known = self._known(name)
         return frozenset() if known is None else known.roles
 
     def ruled(self, name: str) -> bool:
         """Whether a user, by its name as a caller, may do only what rules allow."""
-        known = self._newest.get(name)
+        known = self._known(name)
         if known is None:
             return True
         return Scope.RULES in known.scopes and Scope.ADMIN not in known.scopes
+
+    def _known(self, name: str) -> SignedToken | None:
+        known = self._newest.get(name)
+        try:
+            return None if known is None else self._with_record(known)
+        except Forbidden:
+            return None

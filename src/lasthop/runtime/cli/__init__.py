@@ -45,7 +45,7 @@ COMMANDS = {
     "surrogate": "Show and reload the surrogates that act for devices.",
     "credential": "Create, list and revoke credentials for the gateway.",
     "rule": "Show and change who may do what, and check what somebody may do.",
-    "user": "Show users, their devices and the rules about them.",
+    "user": "Add, change, block and show users, and the rules about them.",
     "status": "Show whether a gateway is ready, and what its store holds.",
     "backup": "Copy the store of a gateway to one file.",
     "restore": "Create a data directory from a backup.",

@@ -134,6 +134,7 @@ class Issuer:
             issued_at=_micros(fields, "iat"),
             expires_at=_micros(fields, "exp") + int(settings.leeway),
             key=mark,
+            added_only=settings.added_only,
         )
 
     def _user(self, value: object) -> str:

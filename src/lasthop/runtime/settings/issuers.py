@@ -122,6 +122,10 @@ class IssuerSettings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         tuple[str, ...],
         Meta(description="Roles whose users are administrators, in every app.", examples=["ops"]),
     ] = ()
+    added_only: Annotated[
+        bool,
+        Meta(description="Whether only users are let in that were added (lasthop user add)."),
+    ] = False
     leeway: Annotated[
         Duration,
         Meta(description="How far the issuer's clock may differ from this one; at most 5m."),

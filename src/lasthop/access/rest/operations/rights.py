@@ -9,11 +9,12 @@ from lasthop.access.rest.operations.deferred import deferred
 from lasthop.access.rest.operations.operation import Operation, Scope
 
 if TYPE_CHECKING:
-    from lasthop.access.rest import rules
+    from lasthop.access.rest import rules, users
 else:
-    (rules,) = deferred("rules")
+    rules, users = deferred("rules", "users")
 
 _RULE = "/v1/rules/{name}"
+_USER = "/v1/users/{name}"
 
 
 def _answer(row: Row) -> str:
@@ -93,17 +94,65 @@ RIGHTS: tuple[Operation, ...] = (
         ),
     ),
     Operation(
+        method="POST",
+        path="/v1/users",
+        summary="Add a user: what it may do when it signs in or shows a signed token",
+        scope=Scope.ADMIN,
+        handler=users.add,
+        body=users.NewUser,
+        answers={201: users.UserInfo},
+        refusals=(409, 415),
+        command=Command(
+            "user add",
+            "anna --scope admin\nci:build --role operators",
+            more="Users whom an issuer lets in need not be added, unless its added_only is set.",
+            given={"scopes": Given(flag="--scope"), "roles": Given(flag="--role")},
+            says="added {name}",
+        ),
+    ),
+    Operation(
+        method="PATCH",
+        path=_USER,
+        summary="Change what a user may do, or let nobody in as the user",
+        scope=Scope.ADMIN,
+        handler=users.change,
+        body=users.UserChange,
+        answers={200: users.UserInfo},
+        refusals=(404, 415),
+        command=Command(
+            "user change",
+            "anna --access blocked\nanna --scope admin --no-roles",
+            more="Whatever is not given stays as it is.",
+            given={"scopes": Given(flag="--scope"), "roles": Given(flag="--role")},
+            says="changed {given} of {name}",
+        ),
+    ),
+    Operation(
+        method="DELETE",
+        path=_USER,
+        summary="Remove a user that was added; its devices and rules stay",
+        scope=Scope.ADMIN,
+        handler=users.remove,
+        answers={200: users.UserRemoved},
+        refusals=(404,),
+        command=Command("user remove", "anna", says="removed {removed}"),
+    ),
+    Operation(
         method="GET",
         path="/v1/users",
-        summary="List the users of the app: whoever has a device",
+        summary="List the users of the app: whoever was added, or has a device",
         scope=Scope.ADMIN,
-        handler=rules.list_users,
-        answers={200: rules.UserList},
+        handler=users.list_users,
+        answers={200: users.UserList},
         command=Command(
             "user list",
             rows="users",
-            columns="name devices rules",
+            columns="name added access scopes roles devices rules",
             derived={
+                "added": lambda row: "yes" if row.get("added") else "",
+                "access": lambda row: row.get("access", "open"),
+                "scopes": lambda row: " ".join(row.get("scopes", ())),
+                "roles": lambda row: " ".join(row.get("roles", ())),
                 "devices": lambda row: " ".join(row["devices"]),
                 "rules": lambda row: " ".join(row["rules"]),
             },
@@ -112,11 +161,11 @@ RIGHTS: tuple[Operation, ...] = (
     ),
     Operation(
         method="GET",
-        path="/v1/users/{name}",
-        summary="Show the devices of a user, and the rules about them",
+        path=_USER,
+        summary="Show a user, its devices, and the rules about them",
         scope=Scope.ADMIN,
-        handler=rules.show_user,
-        answers={200: rules.UserInfo},
+        handler=users.show,
+        answers={200: users.UserInfo},
         refusals=(404,),
         command=Command("user show", "anna"),
     ),
