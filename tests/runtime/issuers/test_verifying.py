@@ -251,7 +251,7 @@ def test_roles_are_a_list_or_a_text(value: Any, roles: set[str]) -> None:
     assert (Scope.ADMIN in found.scopes) == ("ops" in roles)
 
 
-@pytest.mark.parametrize("value", [7, {"ops": 1}, [1], ["x"] * 1001])
+@pytest.mark.parametrize("value", [7, {"ops": 1}, [1], ["x"] * 201])
 def test_roles_that_are_none_are_refused(value: Any) -> None:
     trusted = trusting(issuer(roles_field="groups"))
     assert "roles" in refused(trusted, token(groups=value))
@@ -269,9 +269,10 @@ def test_roles_of_another_field_make_nobody_an_administrator() -> None:
 
 def test_without_keys_a_caller_is_told_to_come_again() -> None:
     trusted = TrustedIssuers([issuer()])
-    trusted.issuers[0].problem = "no such host: login.example.org"
-    with pytest.raises(Overloaded, match=r"company could not be fetched: no such host"):
+    trusted.issuers[0].problem = "cannot read /etc/lasthop/company.pem"
+    with pytest.raises(Overloaded, match="company could not be fetched") as caught:
         trusted.verify(token(), NOW)
+    assert "/etc" not in str(caught.value)  # Strangers need not know.
 
 
 def test_an_unknown_key_is_waited_for_only_if_it_may_come() -> None:

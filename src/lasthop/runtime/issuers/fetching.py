@@ -94,7 +94,9 @@ class KeyFetcher:
         issuer, settings = self.issuer, self.issuer.settings
         self._fetching, self._last = True, self._clock.now()
         try:
-            keys = read_keys(await self._document(), settings.algorithms)
+            document = await self._document()
+            # A hundred keys of RSA take a while.
+            keys = await asyncio.to_thread(read_keys, document, settings.algorithms)
         except (LasthopError, HttpFailure, OSError, ValueError) as error:
             self._failures += 1
             issuer.problem = str(error)
@@ -138,7 +140,6 @@ class IssuerWeb:
 
     async def discover(self, url: str) -> Discovered:
         """Return the discovery document of an issuer."""
-        self._public = False
         public: list[bool] = []
 
         def note(address: IpAddress) -> bool:
@@ -153,7 +154,9 @@ class IssuerWeb:
             raise InvalidRequest(f"its discovery document cannot be read: {error}") from None
         # Discovery 1.0, section 4.3: to the letter.
         if found.issuer != url:
-            raise InvalidRequest("its discovery document is another issuer's", issuer=found.issuer)
+            raise InvalidRequest(
+                "its discovery document is another issuer's", issuer=found.issuer[:200]
+            )
         check_leads(url, found.jwks_uri)
         return found
 

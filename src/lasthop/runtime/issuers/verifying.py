@@ -11,6 +11,7 @@ from __future__ import annotations
 import binascii
 from base64 import urlsafe_b64decode
 from collections.abc import Callable, Mapping, Sequence
+from sys import intern
 from typing import Any
 from urllib.parse import quote
 
@@ -27,7 +28,9 @@ from lasthop.runtime.settings.issuers import IssuerSettings
 MAX_TOKEN = 8192
 """The longest token, in characters: those with hundreds of roles have some 6,000."""
 
-MAX_ROLES = 1000
+MAX_ROLES = 200
+"""The largest number of roles: they are remembered for every user, and large providers send no
+more."""
 MAX_NAME = 128
 """The longest name of a user, in characters, as in the names of credentials."""
 
@@ -70,8 +73,8 @@ class Issuer:
         if self._keys is None or now - self._fetched_at > KEPT:
             self.wanted()
             raise Overloaded(
-                f"the keys of the issuer {self.settings.name} could not be fetched:"
-                f" {self.problem or 'they are too old'}",
+                f"the keys of the issuer {self.settings.name} could not be fetched; the gateway's"
+                " log says why",
                 retry_after=RETRY,
             )
         return self._keys
@@ -227,7 +230,8 @@ def _roles(value: object) -> frozenset[str]:
         or not all(isinstance(role, str) for role in found)
     ):
         raise Unauthorized("the roles in this token are no list of texts")
-    return frozenset(found)
+    # Many users have the same roles: their texts are kept once.
+    return frozenset(map(intern, found))
 
 
 def _why(error: Exception) -> str:
