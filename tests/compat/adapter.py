@@ -151,6 +151,9 @@ class PolicyBook:
     def choose(self, app: str, device: str, topic: str, default: str = "") -> PolicyChoice:
         return PolicyChoice(**self.policies.get(topic, {}))
 
+    def trial(self, app: str, device: str) -> None:
+        return None
+
 
 class Disk:
     """A store in a directory. Only the process dies: what was applied is there."""

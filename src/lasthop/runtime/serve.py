@@ -69,6 +69,7 @@ from lasthop.runtime.learned import LearnedPolicies
 from lasthop.runtime.metrics import Metrics
 from lasthop.runtime.places import LOG_DIRECTORY, POLICY_DIRECTORY, Places
 from lasthop.runtime.plugins import load_carriers, load_policies
+from lasthop.runtime.policy_trials import PolicyTrials
 from lasthop.runtime.proxies import TrustedProxies
 from lasthop.runtime.randomness import Randomness
 from lasthop.runtime.result_notifier import ResultNotifier
@@ -243,12 +244,18 @@ async def running(
             writer, settings.retention, clock=clock, log_directory=log_directory
         )
         await stack.enter_async_context(_background(housekeeping.run()))
-        await engine.call(lambda gateway, now: gateway.ranked.policies_changed(now))
+        await engine.call(lambda gateway, now: gateway.ranked.policies_changed(now, learned.news()))
         await stack.enter_async_context(
             _background(
-                learned.follow(lambda: engine.call(lambda g, now: g.ranked.policies_changed(now)))
+                learned.follow(
+                    lambda: engine.call(
+                        lambda g, now: g.ranked.policies_changed(now, learned.news())
+                    )
+                )
             )
         )
+        trials = PolicyTrials(learned, engine, settings.topics)
+        await stack.enter_async_context(_background(trials.run()))
 
         if certificates is not None:
             show_certificates(metrics, certificates)
@@ -256,7 +263,7 @@ async def running(
         tls = certificates.hop if certificates is not None else None
         listeners = await interconnects.serve(sockets, engine, clock, tls, stack)
 
-        door = _door(settings, engine, writer, log_directory, surrogate_workers)
+        door = _door(settings, engine, writer, log_directory, surrogate_workers, trials)
         pap_door = _pap_door(engine, initiators, door, destinations)
         by_websocket = WebSocketListener(engine, clock=clock)
         by_requests = HttpListener(
@@ -398,6 +405,7 @@ def _door(
     writer: CommitWriter,
     log_directory: Path,
     surrogate_workers: SurrogateWorkers,
+    trials: PolicyTrials,
 ) -> Door:
     return make_app(
         engine,
@@ -407,6 +415,7 @@ def _door(
         ),
         erase=lambda device: _erase(writer, device),
         surrogate_manager=surrogate_workers,
+        policy_manager=trials,
     )
 
 

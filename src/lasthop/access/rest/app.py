@@ -27,6 +27,7 @@ from lasthop.access.rest.one_line import RESERVED, answer_line, refuse_reserved,
 from lasthop.access.rest.openapi import document
 from lasthop.access.rest.operation_rights import check_right
 from lasthop.access.rest.operations import EXPLAIN, OPERATIONS, Operation
+from lasthop.access.rest.policy_manager import PolicyManager
 from lasthop.access.rest.problems import INTERNAL, headers_of, of_routing, problem_of
 from lasthop.access.rest.publish import Publishing, publish
 from lasthop.access.rest.settings import RestSettings
@@ -57,6 +58,7 @@ def make_app(
     explain: Explain | None = None,
     erase: Erase | None = None,
     surrogate_manager: SurrogateManager | None = None,
+    policy_manager: PolicyManager | None = None,
     routes: Sequence[BaseRoute] = (),
 ) -> Door:
     """Make the REST door of a gateway, to be served or mounted at the root.
@@ -71,6 +73,7 @@ def make_app(
         explain=explain,
         erase=erase,
         surrogate_manager=surrogate_manager,
+        policy_manager=policy_manager,
     )
     return Door(context, routes)
 

@@ -15,6 +15,7 @@ from lasthop.access.callers import Caller, Callers
 from lasthop.access.intake import Intake
 from lasthop.access.live_gateway import LiveGateway
 from lasthop.access.rest.answers import Accepted, AcceptedMany
+from lasthop.access.rest.policy_manager import PolicyManager
 from lasthop.access.rest.requests import Converter
 from lasthop.access.rest.settings import RestSettings
 from lasthop.access.rest.surrogate_manager import SurrogateManager
@@ -57,6 +58,7 @@ class OperationContext:
         explain: Explain | None,
         erase: Erase | None,
         surrogate_manager: SurrogateManager | None = None,
+        policy_manager: PolicyManager | None = None,
     ) -> None:
         self.live = live
         self.settings = settings
@@ -64,6 +66,7 @@ class OperationContext:
         self.explain = explain
         self.erase = erase
         self.surrogate_manager = surrogate_manager
+        self.policy_manager = policy_manager
         self.callers = Callers(live, open_house=settings.open_house)
         self.quota = CallerQuota(settings.messages, settings.bytes)
         self.intake = Intake(max_body=settings.max_body, max_held=settings.max_held)

@@ -18,6 +18,7 @@ from lasthop.core.ranked.ranked_delivery import RankedDelivery, ranked_of
 from lasthop.core.ranked.records import OVER
 from lasthop.core.ranked.restoring import FeedsRestored
 from lasthop.core.ranked.subscription import RankedSubscription
+from lasthop.core.ranked.watches import LossWatches
 from lasthop.core.session import Session
 from lasthop.core.spine import Spine
 from lasthop.decision.reasons import BELOW_THRESHOLD
@@ -34,7 +35,7 @@ from lasthop.decision.volume.inputs import (
     StorageChanged,
     Unread,
 )
-from lasthop.decision.volume.policy_choice import DEFAULT_POLICY
+from lasthop.decision.volume.policy_choice import DEFAULT_POLICY, PolicyNews
 from lasthop.decision.volume.terms import TopicTerms
 from lasthop.errors import InvalidRequest, MalformedFrame, NotFound
 from lasthop.events import Kind
@@ -98,6 +99,7 @@ class RankedFeature(CoreFeature):
         self._deliveries = deliveries = spine.deliveries
         self._acceptance = spine.acceptance
         self._book = spine.identity.policies
+        self.watches = LossWatches(spine.identity.policies)
         spine.terms = self
         self._parts: dict[Session, RankedTopics] = {}
         self._restored: FeedsRestored | None = None
@@ -200,6 +202,7 @@ class RankedFeature(CoreFeature):
         subscription.say(FeedTerms(subscription.subscription.max))
         if old is not None:
             self._inherit(subscription, old, now)
+        self.watches.watch(subscription)
         if self.ready(session):
             self._up(subscription, now)
 
@@ -269,9 +272,17 @@ class RankedFeature(CoreFeature):
         found = (ranked_of(delivery) for delivery in mailbox)
         return [ranked for ranked in found if ranked is not None and ranked.feed is subscription]
 
-    def policies_changed(self, now: Micros) -> int:
-        """Choose the policy of every feed again after a reload; return how many feeds got another
-        policy."""
+    def policies_changed(self, now: Micros, news: Iterable[PolicyNews] = ()) -> int:
+        """Choose the policy of every feed again after a reload, and record what became of versions
+        on trial; return how many feeds got another policy."""
+        for item in news:
+            self._deliveries.commits.record(
+                Kind.POLICY_CHANGED,
+                now,
+                policy=item.version,
+                reason=item.reason,
+                count=item.percent,
+            )
         changed = 0
         for part in self._parts.values():
             for subscription in part.subscriptions.values():
@@ -280,6 +291,7 @@ class RankedFeature(CoreFeature):
 
     def follow(self, subscription: RankedSubscription, now: Micros) -> bool:
         """Let a feed use the policy that is configured for it; return False if it already does."""
+        self.watches.watch(subscription)
         device = subscription.session.device
         choice = subscription.terms.choice(
             self._book.choose(device.app, device.name, subscription.topic, subscription.default)

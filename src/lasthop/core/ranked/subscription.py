@@ -43,6 +43,7 @@ from lasthop.decision.volume.inputs import (
     RankChanged,
     Woken,
 )
+from lasthop.decision.volume.live_loss import LossWatch
 from lasthop.decision.volume.memory import EntryState
 from lasthop.decision.volume.policy_choice import (
     DEFAULT_POLICY,
@@ -121,6 +122,8 @@ class RankedSubscription:
         """Whether the subscription has ended or was replaced by one with other terms, so that it is
         no longer written to the store."""
         self.dirty = False
+        self.watch: LossWatch | None = None
+        """Counts what the user misses, while the device takes part in a policy's trial."""
         self.looking: int | None = None
         """The key of the user's look that is being answered; None if there is none."""
 
@@ -161,6 +164,8 @@ class RankedSubscription:
     def take(self, given: Input, now: Micros) -> None:
         """Give the feed an input, and carry out the effects that it returns."""
         effects = self.feed.take(given, now)
+        if self.watch is not None:
+            self.watch.take(given, effects, now)
         self.note()
         if effects:
             self._follow(effects, now)

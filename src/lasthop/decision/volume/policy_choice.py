@@ -7,13 +7,14 @@ taught it, and after some calls as a whole.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
 from lasthop.clock import HOUR, Micros
 from lasthop.decision.policies import POLICIES, Policy, Tuning
 from lasthop.decision.policies.memory import memory_of, recall
+from lasthop.decision.trial_verdict import TrialGroup
 
 DEFAULT_POLICY = "predictive"
 """The forwarding policy of new subscriptions for which nobody has chosen one."""
@@ -60,6 +61,16 @@ class PolicyChoice(msgspec.Struct, frozen=True, omit_defaults=True):
         )
 
 
+class PolicyNews(NamedTuple):
+    """What became of a version on trial, for the event log."""
+
+    version: str
+    percent: int
+    """The share of the devices that the version is or was tried on."""
+    reason: str
+    """`on trial`, `promoted` or `taken back`, with the reason for it."""
+
+
 class PolicyBook(Protocol):
     """Says which policy is in force for a device and a topic."""
 
@@ -68,6 +79,11 @@ class PolicyBook(Protocol):
     ) -> PolicyChoice:
         """Return the choice for this device and topic; it names a policy of `decision.policies`.
         `default` is the policy that the subscription was made with, for want of a choice."""
+        ...
+
+    def trial(self, app: str, device: str) -> tuple[str, TrialGroup] | None:
+        """Return the name of the trial that is running and the part that a device has in it; None
+        for none."""
         ...
 
 
@@ -81,6 +97,9 @@ class OnePolicy:
         self, app: str, device: str, topic: str, default: str = DEFAULT_POLICY
     ) -> PolicyChoice:
         return self.choice or PolicyChoice(default)
+
+    def trial(self, app: str, device: str) -> tuple[str, TrialGroup] | None:
+        return None
 
 
 SNAPSHOT_AFTER = 32

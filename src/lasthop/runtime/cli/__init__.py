@@ -55,6 +55,7 @@ COMMANDS = {
     "codec": "Convert documents between a text form and a binary wire format.",
     "orl": "Generate Python classes from descriptions of their XML form.",
     "pipeline": "Build tables and learn policies from the event log, with Spark.",
+    "policy": "Show which learned policies are in use, and end trials.",
     "sim": "Simulate gateways, devices and networks on virtual time.",
     "bench": "Measure lasthop and compare it with other systems.",
 }
@@ -77,6 +78,7 @@ RESOURCES: dict[str, dict[str, str]] = {
     "credential": {},
     "rule": {},
     "user": {},
+    "policy": {},
 }
 """The resources whose commands are made from the table of operations. Further commands, which the
 module of the resource's name implements, are listed here with their help, so that help need not

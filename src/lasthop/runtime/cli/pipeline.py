@@ -18,6 +18,7 @@ from rich.console import Console
 from lasthop.eventlog.following import follow
 from lasthop.policy import decode
 from lasthop.policy.store import PolicyStore
+from lasthop.policy.trial import FIRST_PERCENT
 from lasthop.runtime.cli.options import Json, described, new_commands
 from lasthop.runtime.cli.output import say, say_json
 from lasthop.runtime.failure import Failure
@@ -244,9 +245,11 @@ PolicyFolder: TypeAlias = Annotated[
 @commands.command(
     "learn",
     help=described(
-        "Learn policies from the tables, and put them in force as a new version.",
+        "Learn policies from the tables as a new version, which is first on trial: it decides for"
+        " 5 % of the devices until it is promoted or taken back (lasthop policy status).",
         "lasthop pipeline learn --data ./data",
         "lasthop pipeline learn --data ./data --update",
+        "lasthop pipeline learn --data ./data --percent 100   # in force at once, without a trial",
         "lasthop pipeline learn --loss-budget 0.05 --loss-budget alerts=0.01",
         "lasthop pipeline learn --from 2026-09-01 --until 2026-10-10 --dry-run --json",
     ),
@@ -280,6 +283,12 @@ def learn(
             " [what the predictive policy loses]",
         ),
     ] = None,
+    percent: Annotated[
+        float,
+        typer.Option(
+            min=0.1, max=100, help="Percent of the devices on trial; 100: in force, no trial."
+        ),
+    ] = FIRST_PERCENT,
     note: Annotated[str, typer.Option(help="A note that is kept with the version.")] = "",
     dry_run: Annotated[bool, typer.Option(help="Learn, but put nothing in force.")] = False,
     master: Master = "local[*]",
@@ -311,9 +320,10 @@ def learn(
         made = learn(pipeline, span, made_at=made_at, note=note, budgets=budgets)
     version = None
     if not dry_run:
-        version = PolicyStore(policies or data / POLICY_DIRECTORY).publish(made)
+        version = PolicyStore(policies or data / POLICY_DIRECTORY).publish(made, percent=percent)
     facts = {
         "version": version,
+        "percent": percent,
         "devices": len(made.devices),
         "segments": len(made.segments),
         "networks": len(made.heartbeats),
@@ -324,6 +334,8 @@ def learn(
         return
     held = made.lineage.held_out
     say(f"{version or 'not published'}: {made.lineage.first_day} to {made.lineage.last_day}")
+    if version and percent < 100:
+        say(f"on trial on {percent:g} % of the devices; lasthop policy status says how it does")
     say(f"{len(made.devices)} choices for devices, {len(made.heartbeats)} networks")
     for name in ("waste", "loss"):
         say(
@@ -357,7 +369,8 @@ def _budget(text: str) -> tuple[str, float]:
 @commands.command(
     "policies",
     help=described(
-        "List the versions of the learned policies, and mark the one in force.",
+        "List the versions of the learned policies, and mark the one in force (*) and the one on"
+        " trial (?).",
         "lasthop pipeline policies --data ./data",
     ),
 )
@@ -367,12 +380,22 @@ def list_policies(
     policy_store = PolicyStore(policies or data / POLICY_DIRECTORY)
     pointer = policy_store.pointer()
     current = pointer.version if pointer is not None else None
+    trial = policy_store.trial()
+    tried = trial.version if trial is not None and trial.running else None
     rows = []
     for version in policy_store.versions():
         lineage = policy_store.read(version).lineage
-        rows.append({"version": version, "in_force": version == current, "lineage": lineage})
+        in_force, on_trial = version == current, version == tried
+        rows.append(
+            {
+                "version": version,
+                "in_force": in_force,
+                "on_trial": on_trial,
+                "lineage": lineage,
+            }
+        )
         if not as_json:
-            mark = "*" if version == current else " "
+            mark = "*" if in_force else "?" if on_trial else " "
             held = lineage.held_out
             gain = ""
             if held:

@@ -15,6 +15,7 @@ from lasthop.clock import Micros
 from lasthop.errors import StoreBroken
 from lasthop.policy import Lineage
 from lasthop.policy.store import CONTENT, PolicyStore
+from lasthop.policy.trial import PolicyTrial
 
 SUMMARY = "summary.json"
 """The name of the summary's file in the lake; `lasthop pipeline` writes it."""
@@ -55,6 +56,8 @@ class PolicyPage(msgspec.Struct, omit_defaults=True):
     in_force: str
     versions: list[LearnedVersion]
     total: int
+    trial: PolicyTrial | None = None
+    """The trial that is running, or the last one."""
 
 
 class _VersionContent(msgspec.Struct):
@@ -73,7 +76,11 @@ def policies(policy_store: PolicyStore, in_force: str) -> PolicyPage:
     names = policy_store.versions()
     newest = names[-VERSIONS:][::-1]
     shown = [_version(policy_store, name, in_force == name) for name in newest]
-    return PolicyPage(in_force, shown, len(names))
+    try:
+        trial = policy_store.trial()
+    except StoreBroken:
+        trial = None  # The gateway has logged it.
+    return PolicyPage(in_force, shown, len(names), trial)
 
 
 def _version(policy_store: PolicyStore, name: str, in_force: bool) -> LearnedVersion:

@@ -79,7 +79,9 @@ class Learning:
         """Learn from all events that are in closed files of the log when Spark has started, and put
         the result in force."""
         began = time.monotonic()
-        facts = msgspec.json.decode(await self._command("learn", "--update", "--note", "demo"))
+        facts = msgspec.json.decode(
+            await self._command("learn", "--update", "--percent", "100", "--note", "demo")
+        )
         return DemoLearning(
             version=facts["version"],
             devices=facts["devices"],

@@ -193,6 +193,24 @@ class Topics(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             " were made with, as long as `policy` is the default; false: `policy` holds for all."
         ),
     ] = True
+    trial_hours: Annotated[
+        float,
+        Meta(
+            description="Hours until a learned version on trial is promoted if its loss is not"
+            " higher; 0: only by hand.",
+            ge=0,
+            le=10_000,
+        ),
+    ] = 20.0
+    tolerated_loss: Annotated[
+        float,
+        Meta(
+            description="How much more a version on trial may lose, as a share of messages, before"
+            " it is taken back.",
+            ge=0,
+            le=1,
+        ),
+    ] = 0.01
 
     def choice(self) -> PolicyChoice | None:
         """Return the policy that holds for all subscriptions that name none; None: each keeps the

@@ -7,6 +7,7 @@ from lasthop.access.rest.operations.devices import DEVICES
 from lasthop.access.rest.operations.groups import GROUPS
 from lasthop.access.rest.operations.messages import EXPLAIN, MESSAGES
 from lasthop.access.rest.operations.operation import Ask, Operation
+from lasthop.access.rest.operations.policies_on_trial import POLICY
 from lasthop.access.rest.operations.rights import RIGHTS
 from lasthop.access.rest.operations.services import SERVICES
 from lasthop.access.rest.operations.streams import STREAMS
@@ -23,5 +24,6 @@ OPERATIONS: tuple[Operation, ...] = (
     *GROUPS,
     *ADMINISTRATION,
     *RIGHTS,
+    *POLICY,
 )
 """The operations that every gateway has, whatever features it runs with."""

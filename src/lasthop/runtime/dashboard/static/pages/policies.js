@@ -28,6 +28,18 @@ function beforeAndAfter(versions) {
   return card("Waste and loss, before and after", drawing.element, h("p", { class: "soft small" }, "On days that the version was not learned from. What the chosen policies gain untaught is part of the difference."));
 }
 
+/** @param {any} trial */
+function onTrial(trial) {
+  if (!trial) return null;
+  const running = trial.state === "running";
+  return card(
+    running ? "On trial" : "Last trial",
+    h("p", null, h("code", null, trial.version), " ", pill(running ? `${figure(trial.percent)} % of devices` : trial.state, trial.state === "taken back" ? "bad" : "good")),
+    h("p", null, `Since ${moment(trial.since)}`, trial.ended_at ? `, until ${moment(trial.ended_at)}: ${trial.reason}.` : "."),
+    h("p", { class: "soft small" }, running ? "Live loss, and how to end the trial: lasthop policy status, promote, take-back." : "The next version that is learned is tried first, too."),
+  );
+}
+
 /** @param {HTMLElement} root */
 export async function render(root) {
   const page = await data("policies");
@@ -38,6 +50,7 @@ export async function render(root) {
     h(
       "div",
       { class: "cards" },
+      onTrial(page.trial),
       beforeAndAfter(versions),
       wide(
         "Versions, newest first",
