@@ -13,7 +13,7 @@ import pytest
 from lasthop.clock import DAY, HOUR
 from lasthop.decision.policies import POLICIES
 from lasthop.decision.volume.inputs import Arrived, ContactDown, RankChanged, Read
-from lasthop.simulation.last_hop.drawing import can_draw, error_bars, write_csv, write_png
+from lasthop.simulation.last_hop.drawing import can_draw, error_bars, write_csv, write_picture
 from lasthop.simulation.last_hop.figures import FIGURES, FigureRow, measure
 from lasthop.simulation.last_hop.parameters import Distribution, Parameters
 from lasthop.simulation.last_hop.run import LastHopOutcome, run
@@ -124,7 +124,7 @@ def test_a_figure_is_written_with_its_error_bars(number: int, tmp_path: Path) ->
     assert {row["metric"] for row in read} == set(figure.metrics)
     assert {row["seeds"] for row in read} == {"2"}
     if can_draw():
-        write_png(figure, rows, tmp_path / "figure.png")
+        write_picture(figure, rows, tmp_path / "figure.png")
         assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
 
 

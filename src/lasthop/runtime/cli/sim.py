@@ -9,13 +9,14 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from lasthop.runtime.cli import sim_energy, sim_fleet, sim_heartbeat, sim_last_hop
+from lasthop.runtime.cli import sim_energy, sim_fleet, sim_heartbeat, sim_last_hop, sim_sentences
 from lasthop.runtime.cli.options import Json, described, new_commands
 from lasthop.runtime.cli.output import say, say_json
 from lasthop.simulation.campaign import Tally, campaign
 
 commands = new_commands("Simulate gateways, devices and networks on virtual time.")
 sim_last_hop.join(commands)
+sim_sentences.join(commands)
 sim_heartbeat.join(commands)
 sim_fleet.join(commands)
 sim_energy.join(commands)

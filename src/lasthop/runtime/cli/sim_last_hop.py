@@ -16,11 +16,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from lasthop.decision.policies import POLICIES
 from lasthop.runtime.cli.options import Json, described
 from lasthop.runtime.cli.output import say, say_json
+from lasthop.runtime.cli.sim_sentences import reading_named
 from lasthop.runtime.failure import Failure
-from lasthop.simulation.last_hop.drawing import can_draw, write_csv, write_png
-from lasthop.simulation.last_hop.figures import FIGURES, measure
-from lasthop.simulation.last_hop.parameters import Distribution, Parameters
+from lasthop.simulation.last_hop.drawing import can_draw, write_csv, write_picture
+from lasthop.simulation.last_hop.figures import FIGURES, measure, under
+from lasthop.simulation.last_hop.parameters import Denominator, Distribution, LifeJudged, Parameters
 from lasthop.simulation.last_hop.run import LastHopOutcome, run
+from lasthop.simulation.last_hop.sentences import OURS
 from lasthop.simulation.last_hop.sweep import Mapper, mapper
 
 DEFAULTS = Parameters()
@@ -42,12 +44,13 @@ def join(commands: typer.Typer) -> None:
     commands.command(
         "figure",
         help=described(
-            "Redraw a figure of the last-hop paper: figure-N.csv, and figure-N.png if"
+            "Redraw a figure of the last-hop paper: figure-N.csv, and figure-N.png or .svg if"
             " matplotlib is installed. Figure 7 is ours: the predictive policy against"
             " expiration thresholds.",
             "lasthop sim figure 3",
             "lasthop sim figure 6 --seeds 3 --processes 1 --out figures",
             "lasthop sim figure 5 --seeds 20 --spark local[*]",
+            "lasthop sim figure 5 --reading looks-wait --svg",
         ),
     )(figure)
 
@@ -117,6 +120,19 @@ def last_hop(
             min=0, help="Wasted events that equal one lost event, for the predictive policy."
         ),
     ] = DEFAULTS.price,
+    loss_of: Annotated[
+        Denominator, typer.Option(help="What a loss is a share of.")
+    ] = DEFAULTS.loss_of,
+    life_judged: Annotated[
+        LifeJudged,
+        typer.Option(help="When the expiration policy compares a life with its threshold."),
+    ] = DEFAULTS.life_judged,
+    reads_wait: Annotated[
+        bool,
+        typer.Option(
+            "--reads-wait", help="A look without a link is answered when the link is back."
+        ),
+    ] = DEFAULTS.reads_wait,
     years: Annotated[float, typer.Option(help="Number of virtual years.")] = DEFAULTS.years,
     seed: Annotated[int, typer.Option(help="Seed of the random events.")] = DEFAULTS.seed,
     as_json: Json = False,
@@ -141,6 +157,9 @@ def last_hop(
             prefetch_limit=prefetch_limit,
             expiration_threshold=expiration_threshold,
             price=price,
+            loss_of=loss_of,
+            life_judged=life_judged,
+            reads_wait=reads_wait,
             years=years,
             seed=seed,
         )
@@ -155,11 +174,13 @@ def last_hop(
 
 
 def _report(parameters: Parameters, outcome: LastHopOutcome, seconds: float) -> None:
-    o = outcome
+    o, p = outcome, parameters
     say(f"{o.events} events, {o.read_online} read on-line, {o.read_policy} read")
     say(f"waste {o.waste:.2%}: {o.wasted} of {o.forwarded} forwarded and never read")
-    say(f"loss  {o.loss:.2%}: {o.lost} of {o.read_online} read on-line and not with this policy")
-    speed = parameters.years / seconds if seconds else float("inf")
+    of_read = p.loss_of is Denominator.READ
+    whole = f"{o.read_online}" if of_read else f"{o.events} events were"
+    say(f"loss  {o.loss:.2%}: {o.lost} of {whole} read on-line and not with this policy")
+    speed = p.years / seconds if seconds else float("inf")
     say(f"{speed:.1f} virtual years per second on one core, both policies")
 
 
@@ -180,12 +201,21 @@ def figure(
             " the same.",
         ),
     ] = None,
+    reading: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="What is assumed where the paper leaves something open: see sim sentences.",
+        ),
+    ] = "ours",
+    svg: Annotated[bool, typer.Option("--svg", help="Draw SVG, and not PNG.")] = False,
     out: Annotated[
         Path, typer.Option(metavar="DIR", file_okay=False, help="Directory for the files.")
     ] = Path(),
     as_json: Json = False,
 ) -> None:
-    what = FIGURES[number]()
+    chosen = reading_named(reading)
+    what = under(FIGURES[number](), chosen.of)
     with (
         Progress(
             TextColumn(f"figure {number}"),
@@ -202,18 +232,19 @@ def figure(
             what, seeds=seeds, years=years, mapper=mapped, progress=lambda: bar.advance(task)
         )
     out.mkdir(parents=True, exist_ok=True)
-    files = [out / f"figure-{number}.csv"]
+    name = f"figure-{number}" if chosen is OURS else f"figure-{number}-{chosen.name}"
+    files = [out / f"{name}.csv"]
     write_csv(rows, files[0])
     if can_draw():
-        files.append(out / f"figure-{number}.png")
-        write_png(what, rows, files[1])
+        files.append(out / f"{name}.{'svg' if svg else 'png'}")
+        write_picture(what, rows, files[1])
     if as_json:
         say_json({"figure": number, "files": [str(path) for path in files], "points": rows})
         return
     for path in files:
         say(str(path))
     if not can_draw():
-        say("no PNG without matplotlib: pip install 'lasthop[plots]'")
+        say("no picture without matplotlib: pip install 'lasthop[plots]'")
 
 
 def _mapper(spark: str | None, processes: int | None) -> AbstractContextManager[Mapper]:

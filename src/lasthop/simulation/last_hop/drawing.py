@@ -1,4 +1,4 @@
-"""A measured figure as files: CSV for machines, and PNG for people if matplotlib is installed."""
+"""A measured figure as files: CSV for machines, and with matplotlib PNG or SVG for people."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ def write_csv(rows: Sequence[FigureRow], path: Path) -> None:
         writer.writerows(astuple(row) for row in rows)
 
 
-def write_png(figure: DrawnFigure, rows: Sequence[FigureRow], path: Path) -> None:
-    """Draw the curves of a figure with error bars, without a display."""
+def write_picture(figure: DrawnFigure, rows: Sequence[FigureRow], path: Path) -> None:
+    """Draw the curves of a figure with error bars, without a display, as the name of the file
+    says: PNG or SVG. The same rows give the same bytes."""
+    from matplotlib import rc_context  # noqa: PLC0415
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
     from matplotlib.figure import Figure as Canvas  # noqa: PLC0415
 
@@ -47,7 +49,9 @@ def write_png(figure: DrawnFigure, rows: Sequence[FigureRow], path: Path) -> Non
         _draw_curves(axes, figure, rows)
     axes.grid(alpha=0.3)
     axes.legend(fontsize="x-small", ncols=2)
-    canvas.savefig(path, dpi=120)
+    # Text stays text, so that the file is small; dates and random ids would change it every time.
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "lasthop"}):
+        canvas.savefig(path, dpi=120, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
 def error_bars(points: Sequence[FigureRow]) -> tuple[list[float], list[float]]:

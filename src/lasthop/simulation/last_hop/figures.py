@@ -68,6 +68,12 @@ class FigureRow:
     expected: float | None
 
 
+def under(figure: DrawnFigure, change: Callable[[Parameters], Parameters]) -> DrawnFigure:
+    """Return the figure with the parameters of every point changed in this way."""
+    points = tuple(replace(p, parameters=change(p.parameters)) for p in figure.points)
+    return replace(figure, points=points)
+
+
 def measure(
     figure: DrawnFigure,
     *,

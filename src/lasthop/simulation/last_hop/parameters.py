@@ -21,6 +21,24 @@ class Distribution(StrEnum):
     """Normal, with a quarter of the mean as the standard deviation."""
 
 
+class Denominator(StrEnum):
+    """What a loss is a share of."""
+
+    READ = "read"
+    """The events that are read under the on-line policy."""
+    EVENTS = "events"
+    """All events that the topic has had."""
+
+
+class LifeJudged(StrEnum):
+    """When the expiration policy compares an event's life with its threshold."""
+
+    FORWARDING = "forwarding"
+    """When the event could be forwarded: by what it has left to live."""
+    ARRIVAL = "arrival"
+    """When the event arrives, as figure 7 does: by its whole life."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
     """The parameters of one run: arrivals, reads and links, the subscription, the policy and the
@@ -59,12 +77,19 @@ class Parameters:
     """The expiration threshold of the policy, in hours; None: not set."""
     price: float = 1.0
     """How many wasted events one lost event is worth, for the predictive policy."""
+    loss_of: Denominator = Denominator.READ
+    life_judged: LifeJudged = LifeJudged.FORWARDING
+    reads_wait: bool = False
+    """Whether a look without a link is answered when the link is back; otherwise the user sees what
+    is on the device, and no more."""
     years: float = 1.0
     seed: int = 0
 
     def __post_init__(self) -> None:
         if self.policy not in POLICIES:
             raise ValueError(f"unknown policy {self.policy}: choose from {', '.join(POLICIES)}")
+        if self.life_judged is LifeJudged.ARRIVAL and self.policy not in ("expiration", "on-line"):
+            raise ValueError("life_judged: only the expiration policy can judge at arrival")
         for name in ("outage", "expiring_portion", "rank_drop"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} must be a share between 0 and 1")
@@ -79,7 +104,12 @@ class Parameters:
         """Return the same world under the on-line policy, which loses nothing and has nothing to
         tune."""
         return replace(
-            self, policy="on-line", prefetch_limit=None, expiration_threshold=None, price=1.0
+            self,
+            policy="on-line",
+            prefetch_limit=None,
+            expiration_threshold=None,
+            price=1.0,
+            life_judged=LifeJudged.FORWARDING,
         )
 
     def subscription(self) -> Subscription:

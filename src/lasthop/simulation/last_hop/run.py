@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Protocol
 
-from lasthop.simulation.last_hop.parameters import Parameters
+from lasthop.simulation.last_hop.parameters import Denominator, Parameters
 from lasthop.simulation.last_hop.scenario import Scenario
 from lasthop.simulation.last_hop.trace import Trace, draw
 
@@ -48,13 +48,20 @@ class Played(Protocol):
     def forwarded(self) -> int: ...
 
 
-def score(trace: Trace, *, best: Played, candidate: Played) -> LastHopOutcome:
+def score(
+    trace: Trace,
+    *,
+    best: Played,
+    candidate: Played,
+    loss_of: Denominator = Denominator.READ,
+) -> LastHopOutcome:
     """Compare a candidate policy with the best possible one on the same trace."""
+    whole = len(best.read) if loss_of is Denominator.READ else trace.arrivals
     lost = len(best.read - candidate.read)
     wasted = candidate.forwarded - len(candidate.read)
     return LastHopOutcome(
         waste=wasted / candidate.forwarded if candidate.forwarded else 0.0,
-        loss=lost / len(best.read) if best.read else 0.0,
+        loss=lost / whole if whole else 0.0,
         lost=lost,
         wasted=wasted,
         forwarded=candidate.forwarded,
@@ -93,7 +100,7 @@ def run(parameters: Parameters) -> LastHopOutcome:
     with uncollected():
         trace, best = _on_line(world)
         if parameters == world:
-            return score(trace, best=best, candidate=best)
+            return score(trace, best=best, candidate=best, loss_of=parameters.loss_of)
         candidate = Scenario(parameters)
         candidate.play(trace)
-        return score(trace, best=best, candidate=candidate)
+        return score(trace, best=best, candidate=candidate, loss_of=parameters.loss_of)

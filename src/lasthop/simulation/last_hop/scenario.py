@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from lasthop.clock import Micros
-from lasthop.decision.policies import POLICIES
+from lasthop.decision.policies import POLICIES, Tuning
+from lasthop.decision.policies.fixed import Expiration
 from lasthop.decision.volume.device_queue import DeviceQueue
 from lasthop.decision.volume.effects import Rerank
 from lasthop.decision.volume.entry import FeedEntry
 from lasthop.decision.volume.feed import Feed
 from lasthop.decision.volume.inputs import NOTHING_NEW, RankChanged, Read, Woken
 from lasthop.decision.volume.outlet import Outlet
-from lasthop.simulation.last_hop.parameters import Parameters
+from lasthop.simulation.last_hop.parameters import LifeJudged, Parameters
 from lasthop.simulation.last_hop.trace import ARRIVAL, KIND, KIND_BITS, LINK, LOOK, Trace
 
 
@@ -39,15 +40,39 @@ class Hop(Outlet):
         self._device.rerank(Rerank(key, rank))
 
 
+class JudgedAtArrival(Expiration):
+    """The expiration policy to the letter of figure 7: it compares an event's whole life with the
+    threshold when the event arrives, and never again."""
+
+    def __init__(self, tuning: Tuning) -> None:
+        super().__init__(tuning)
+        self._short: set[Micros] = set()
+        """When the events expire that do not live long enough: the interface shows a policy no
+        other mark of an event."""
+
+    def arrived(self, *, lifetime: Micros | None, now: Micros) -> Micros:
+        if not super().worth(lifetime=lifetime, now=now):
+            self._short.add(now + (lifetime or 0))
+        return 0
+
+    def worth(self, *, lifetime: Micros | None, now: Micros) -> bool:
+        return lifetime is None or now + lifetime not in self._short
+
+
 class Scenario:
     """A gateway's feed and a device's queue, connected by the link of a trace."""
 
     def __init__(self, parameters: Parameters) -> None:
-        policy = POLICIES[parameters.policy](parameters.tuning())
+        judged_early = parameters.life_judged is LifeJudged.ARRIVAL
+        kind = JudgedAtArrival if judged_early else POLICIES[parameters.policy]
+        policy = kind(parameters.tuning())
         self._feed = Feed(parameters.subscription(), policy)
         self._device = DeviceQueue(max_per_read=parameters.max)
         self._hop = Hop(self._device)
         self._max = parameters.max
+        self._reads_wait = parameters.reads_wait
+        self._waiting = False
+        """Whether the user has looked without a link, and waits for the answer."""
 
     @property
     def read(self) -> set[int]:
@@ -77,6 +102,9 @@ class Scenario:
                 linked = not linked
                 if linked:
                     feed.contact_up(device.contact() if device.reads else NOTHING_NEW, now, hop)
+                    if self._waiting:
+                        self._waiting = False
+                        self._look(linked, now)
                 else:
                     feed.contact_down(now, hop)
             elif kind == LOOK:
@@ -97,3 +125,4 @@ class Scenario:
             self._feed.tell(Read(self._max, self._device.count(now)), now, self._hop)
         else:
             self._hop.read.update(self._device.read_offline(self._max, now))
+            self._waiting = self._reads_wait
