@@ -67,6 +67,7 @@ def test_every_frame_and_every_operation_was_said() -> None:
                 said.add(type(frame).__name__)
                 if isinstance(frame, MessageFrame) and frame.headers is not None:
                     said.add(Operation(frame.headers.operation).name)
-    # No side offers lanes yet, so no conversation has any.
-    assert {kind.__name__ for kind in get_args(Frame)} - {"LaneFrame"} <= said
+    # No side offers lanes yet, so no conversation has any; other ways are told only where they are
+    # configured.
+    assert {kind.__name__ for kind in get_args(Frame)} - {"LaneFrame", "OtherWays"} <= said
     assert {operation.name for operation in Operation} <= said

@@ -1,21 +1,35 @@
 """A device with three ways over real sockets, of which any two are taken away in turn: closed, or
-silent. About `device/contact.py` and `device/way_attempts.py`."""
+silent. About `device/contact.py`, `device/way_attempts.py`
+and `device/told_ways.py`."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import ssl
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
 from random import Random
 
 import pytest
 
+from lasthop.core.apps.behaviour import Behaviour
+from lasthop.device import told_ways
 from lasthop.device.client import Device
 from lasthop.device.handle import MessageHandle
-from lasthop.device.way import GatewayWay, WayDown, WayEvent, WayState, WaySuspect, WayUp
-from tests.device.gateway import APP, LiveGateway, live_gateway, until
+from lasthop.device.way import (
+    MOST_TOLD,
+    GatewayWay,
+    Origin,
+    WayDown,
+    WayEvent,
+    WayState,
+    WaySuspect,
+    WayUp,
+)
+from tests.device.gateway import APP, LiveGateway, live_gateway, until, websocket_server
 
 pytestmark = pytest.mark.anyio
 
@@ -212,3 +226,79 @@ async def test_the_application_hears_what_happens_to_ways() -> None:
         await until(lambda: phone.links == ("ethernet",))
         phone.add_way(way)
         assert "mno" in {status.way.link for status in phone.ways}
+
+
+# What the gateway tells.
+
+
+async def test_a_device_learns_other_ways_and_keeps_them(tmp_path: Path) -> None:
+    async with live_gateway() as gateway, websocket_server(gateway):
+        other = gateway.websocket_url
+        behaviour = Behaviour(ways=(f"mno={other}",))
+        await gateway.engine.call(lambda core, _now: core.admin.behave(APP, behaviour))
+        inbox = tmp_path / "inbox.db"
+        async with Device(gateway.tcp_url, app=APP, name="phone", inbox=inbox) as phone:
+            await phone.contact(timeout=10)
+            await until(lambda: len(phone.ways) == 2)
+        # The first URL leads nowhere now, and the device remembers another one.
+        async with Device("tcp://127.0.0.1:1", app=APP, name="phone", inbox=inbox) as phone:
+            await phone.contact(timeout=10)
+            assert phone.links == ("mno",)
+
+
+async def test_a_device_goes_where_the_gateway_sends_it() -> None:
+    async with (
+        live_gateway() as old,
+        live_gateway() as new,
+        Device(old.tcp_url, app=APP, name="phone") as phone,
+    ):
+        await phone.contact(timeout=10)
+        old.engine.send_away(new.tcp_url)
+        await until(lambda: new.tcp.connections == 1)
+        await until(lambda: phone.connected)
+        await until(lambda: old.tcp.connections == 0)
+        await new.publish("here")
+        assert (await anext(phone.messages())).text == "here"
+
+
+async def test_if_the_other_host_does_not_answer_the_old_one_serves() -> None:
+    async with live_gateway() as old, Device(old.tcp_url, app=APP, name="phone") as phone:
+        await phone.contact(timeout=10)
+        old.engine.send_away("tcp://127.0.0.1:1")
+        await until(lambda: not phone.connected)
+        await phone.contact(timeout=10)
+        assert old.tcp.connections == 1
+
+
+@pytest.mark.parametrize(
+    "url, safe",
+    [
+        ("tcp://127.0.0.1:7300", True),
+        ("ws://[::1]:8080/hop", True),
+        ("tcp://localhost:7300", True),
+        ("unix:/run/gateway", True),
+        ("tcps://gateway.example:7300", True),
+        ("tcp://gateway.example:7300", False),
+        ("http://10.0.0.1/hop", False),
+        ("carrier-pigeon://gateway", False),
+        ("", False),
+    ],
+)
+def test_who_may_name_ways(url: str, safe: bool) -> None:
+    assert told_ways.is_safe(url, None) is safe
+
+
+def test_an_authority_that_nobody_checks_names_no_ways() -> None:
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    assert not told_ways.is_safe("tcps://gateway.example", context)
+
+
+def test_told_ways_are_believed_only_if_they_are_as_safe() -> None:
+    told = [("", "tcps://b.example"), ("mno", "tcp://c.example"), ("", "no address")]
+    (way,) = told_ways.believed(told, None)
+    assert (way.url, way.origin) == ("tcps://b.example", Origin.GATEWAY)
+    many = [("", f"tcps://{n}.example") for n in range(40)]
+    assert len(told_ways.believed(many, None)) == MOST_TOLD
+    assert told_ways.load(told_ways.dump([way]), None) == [way]
+    assert told_ways.load(b"garbage", None) == told_ways.load(None, None) == []

@@ -42,6 +42,8 @@ class Identity:
     """By app, the behaviour of its messages unless an administrator has set another one."""
     surrogates: Mapping[str, SurrogateTerms] = field(default_factory=dict)
     """By app, the terms on which its surrogate takes messages."""
+    ways: tuple[tuple[str, str], ...] = ()
+    """The ways that devices are told, each a link and a URL, unless their app has its own."""
     rules: tuple[AccessRule, ...] = ()
     """The rules of the configuration, which nobody changes over REST."""
     least: bool = False

@@ -63,7 +63,11 @@ class Spine:
         deliveries.moments.targets.update(plain_targets(deliveries, fanouts))
         dispatcher = Dispatcher(deliveries)
         terms = Terms(
-            restored.incarnation.to_bytes(8), identity.open_house, identity.accept, identity.lanes
+            restored.incarnation.to_bytes(8),
+            identity.open_house,
+            identity.accept,
+            identity.lanes,
+            identity.ways,
         )
         users = Users()
         users.restore(restored.memories)

@@ -26,6 +26,7 @@ import msgspec
 
 from lasthop.clock import SECOND, Clock, Micros
 from lasthop.decision.heartbeat import Networks
+from lasthop.device import told_ways
 from lasthop.device.api.group_api import GroupApi
 from lasthop.device.api.message_api import MessageApi
 from lasthop.device.api.preference_api import PreferenceApi
@@ -188,8 +189,13 @@ class Device(MessageApi, TopicApi, GroupApi, ServiceApi, StreamApi, PreferenceAp
             backoff=self._backoff,
             heartbeats=heartbeats,
             checksums=self._checksums,
+            encrypted=self._enc,
             report=self._report,
         )
+        told = told_ways.load(
+            await self._blocking(partial(self._runner.kept, told_ways.MEMORY)), self._tls
+        )
+        self._contact.ways.told(told, self._clock.now())
         self._handles.on_link_spent = self._contact.spent
         if self._runner.session.preferences.preferences != NO_PREFERENCES:
             self._contact.prefer(self._runner.session.preferences.preferences)

@@ -14,6 +14,7 @@ import msgspec
 
 from lasthop.clock import MILLISECOND, SECOND, Clock, Micros
 from lasthop.decision.preferences import Preferences
+from lasthop.device import told_ways
 from lasthop.device.gateway_line import GatewayLine
 from lasthop.device.heartbeats import Heartbeats
 from lasthop.device.lines import Lines
@@ -26,6 +27,7 @@ from lasthop.device.way import (
     AskWay,
     ConnectWay,
     GatewayWay,
+    Origin,
     RenewWay,
     SayHello,
     WayDown,
@@ -67,6 +69,7 @@ class Contact:
         backoff: Backoff,
         heartbeats: Heartbeats,
         checksums: bool,
+        encrypted: bool,
         report: Callable[[WayEvent], None],
     ) -> None:
         """Prepare without connecting; `report` is called with what an application may want to know
@@ -78,6 +81,7 @@ class Contact:
         self._turns = turns
         self._clock = clock
         self._tls = tls
+        self._encrypted = encrypted
         self._report = report
         self.usual = ways[0]
         """The way that the device was opened with; `moved` changes its link and network."""
@@ -351,6 +355,29 @@ class Contact:
         self.ways.again(line.way, self._clock.now())
         self._act()
 
+    def told(self, line: GatewayLine, ways: Sequence[tuple[str, str]]) -> None:
+        """Learn other ways from the gateway, if nobody else can have named them."""
+        if not told_ways.is_safe(line.way.url, self._tls):
+            log.warning("the gateway's ways are not used: %s is not safe", line.way)
+            return
+        self._learn(told_ways.believed(ways, self._tls))
+
+    def _learn(self, ways: list[GatewayWay]) -> None:
+        usable = [way for way in ways if not self._encrypted or parse(way.url).secure]
+        self._turns.keep(told_ways.MEMORY, told_ways.dump(usable))
+        self.ways.told(usable, self._clock.now())
+        self._act()
+
+    def _moved_to(self, line: GatewayLine, url: str) -> None:
+        """Go to another host, because this one says so; it still serves if the other does not."""
+        safe = told_ways.is_safe(line.way.url, self._tls)
+        found = told_ways.believed([(line.way.link or "", url)], self._tls) if safe else []
+        told = [each.way for each in self.ways.status() if each.way.origin is Origin.GATEWAY]
+        for way in found:
+            best = max(each.way.preference for each in self.ways.status())
+            better = msgspec.structs.replace(way, preference=best + 1)
+            self._learn([better, *(each for each in told if each.identity != way.identity)])
+
     def paused(self, link: ChannelLink, paused: bool) -> None:
         self._lines.paused(link, paused)
 
@@ -372,6 +399,8 @@ class Contact:
             self._lines.closed[line.way.link or ""] = now + close.retry_after_ms * MILLISECOND
         if line.welcomed_here:
             self._remove(line)
+            if close is not None and close.code == CloseCode.MOVED:
+                self._moved_to(line, close.reason)
         if not self._lines.open:
             self.problem = reason
         if not self._attempts.over(line):

@@ -14,7 +14,7 @@ from lasthop.errors import HopError
 from lasthop.transport.connected import HeldConnection
 from lasthop.transport.link import ChannelLink, EndsFor
 from lasthop.wire.hop.connection import Open
-from lasthop.wire.hop.frames import Close, CloseCode, Frame, Hello
+from lasthop.wire.hop.frames import Close, CloseCode, Frame, Hello, OtherWays
 from lasthop.wire.hop.handshake import Opened
 from lasthop.wire.hop.heartbeat import Pinging
 
@@ -28,6 +28,10 @@ class LineOwner(Protocol):
 
     def not_ours(self, line: GatewayLine) -> None:
         """Dial again: the gateway's numbers are not those of the device."""
+        ...
+
+    def told(self, line: GatewayLine, ways: Sequence[tuple[str, str]]) -> None:
+        """Learn other ways from the gateway, each a link and a URL."""
         ...
 
     def paused(self, link: ChannelLink, paused: bool) -> None:
@@ -102,6 +106,12 @@ class GatewayLine:
     def received(self, link: ChannelLink, frames: Sequence[Frame]) -> None:
         if not self.left:
             self._turns.post(lambda session, now: session.received(frames, now))
+            self._hear(frames)
+
+    def _hear(self, frames: Sequence[Frame]) -> None:
+        for frame in frames:
+            if type(frame) is OtherWays:
+                self._owner.told(self, frame.ways)
 
     def welcomed(self, link: ChannelLink, opened: Opened) -> None:
         def then(useful: object) -> None:
@@ -113,6 +123,7 @@ class GatewayLine:
                 self.welcomed_here = True
                 self._settle(None)
                 self._owner.granted(self, opened)
+                self._hear(opened.frames)
             elif self.hello.join:
                 link.close(CloseCode.BYE, "the conversation that it was to join is over")
             else:

@@ -137,7 +137,8 @@ class Ways(WayPlan):
     def _disowned(self, track: WayTrack, now: Micros) -> None:
         """Say HELLO over the way on which the gateway has just refused to let a channel join,
         unless another way answers: there is no contact, or there are too many channels."""
-        if self._answering(now) or track.asked > now:
+        answering = self._answering(now)
+        if (answering and not self._better(track, answering[0])) or track.asked > now:
             return
         if track.state is WayState.RESTING:
             self._connect(track, now)

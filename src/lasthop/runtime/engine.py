@@ -484,6 +484,11 @@ class Engine:
         self._timer = None
         self._poke()
 
+    def send_away(self, url: str) -> None:
+        """Send all devices to another gateway, because this one stops."""
+        for channel in list(self._channels.values()):
+            channel.close(CloseCode.MOVED, url)
+
     async def stop(self) -> None:
         """Close all channels and write what is left; the store stays open.
 

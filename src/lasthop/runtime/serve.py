@@ -31,6 +31,7 @@ from lasthop.access.pap.destinations import Destinations
 from lasthop.access.rest import MESSAGES, Door, make_app
 from lasthop.access.rest.app import make_token
 from lasthop.clock import MINUTE
+from lasthop.core.apps.behaviour import split_ways
 from lasthop.core.apps.credentials import Scope
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.rights.people import SignedTokens
@@ -262,6 +263,8 @@ async def running(
             await stack.enter_async_context(_background(certificates.follow()))
         tls = certificates.hop if certificates is not None else None
         listeners = await interconnects.serve(sockets, engine, clock, tls, stack)
+        if settings.ways.moved:
+            stack.callback(engine.send_away, settings.ways.moved)
 
         door = _door(settings, engine, writer, log_directory, surrogate_workers, trials)
         pap_door = _pap_door(engine, initiators, door, destinations)
@@ -323,6 +326,7 @@ def _gateway(
         zone=settings.limits.zone,
         policies=policies,
         behaviours=settings.configured(),
+        ways=split_ways(settings.ways.offered),
         surrogates=surrogate_workers.terms,
         rules=settings.configured_rules(),
         least=settings.least,

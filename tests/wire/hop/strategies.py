@@ -21,6 +21,7 @@ from lasthop.wire.hop.frames import (
     LaneFrame,
     Last,
     MessageFrame,
+    OtherWays,
     Piece,
     Ping,
     Pong,
@@ -170,6 +171,9 @@ credits_ = st.builds(Credit, counts, counts)
 skips = st.builds(Skip, counts, st.integers(1, 2**40))
 dropped = ranges_above(-1, least=1).map(Dropped)
 times = st.builds(Time, counts, counts)
+other_ways = st.lists(st.tuples(texts, st.text(min_size=1, max_size=20)), max_size=16).map(
+    lambda ways: OtherWays(tuple(ways))
+)
 wanted = st.lists(texts, min_size=1, max_size=5).map(lambda links: Wanted(tuple(links)))
 closes = st.builds(Close, st.integers(0, 300), counts, texts)
 pieces = st.builds(Piece, numbers, counts, st.binary(max_size=300), st.booleans())
@@ -192,6 +196,7 @@ payload: st.SearchStrategy[Frame] = st.one_of(
     dropped,
     credits_,
     times,
+    other_ways,
     wanted,
     heartbeats,
     pieces,

@@ -150,6 +150,25 @@ function wanted(payload) {
   return { type: "wanted", links };
 }
 
+/** The largest number of ways that a gateway tells, and the most bytes of a URL. */
+const MOST_WAYS = 16;
+const MOST_URL = 512;
+
+/** @type {Read} */
+function ways(payload) {
+  const texts = fields.readTexts(payload);
+  if (texts.length % 2 || texts.length > 2 * MOST_WAYS) {
+    throw malformed("a WAYS has a link and a URL for each of at most 16 ways");
+  }
+  /** @type {[string, string][]} */
+  const pairs = [];
+  for (let at = 0; at < texts.length; at += 2) pairs.push([texts[at], texts[at + 1]]);
+  if (pairs.some(([, url]) => !url || utf8(url).length > MOST_URL)) {
+    throw malformed("a WAYS has a URL that is empty or too long");
+  }
+  return { type: "ways", ways: pairs };
+}
+
 /** @type {Map<number, Read>} */
 const IN_LANES = new Map([
   [layout.ACK, readAck],
@@ -164,6 +183,7 @@ const READERS = new Map([
   [layout.PONG, (payload) => (exactly(0, "PONG", payload), { type: "pong" })],
   [layout.TIME, time],
   [layout.WANTED, wanted],
+  [layout.WAYS, ways],
   [layout.HELLO, hello],
   [layout.WELCOME, welcome],
   [layout.CLOSE, readClose],
@@ -198,6 +218,8 @@ export function writeControl(frame) {
       return out.byte(layout.PONG).take();
     case "time":
       return out.byte(layout.TIME).varint(frame.own).varint(frame.peer).take();
+    case "ways":
+      return out.byte(layout.WAYS).put(fields.writeTexts(frame.ways.flat())).take();
     case "wanted":
       return out.byte(layout.WANTED).put(fields.writeTexts(frame.links)).take();
     case "skip":

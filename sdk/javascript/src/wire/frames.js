@@ -51,6 +51,7 @@ export const CloseCode = Object.freeze({
   CREDIT_EXCEEDED: 10,
   OUT_OF_ORDER: 11,
   LINK_CLOSED: 12,
+  MOVED: 13,
 });
 
 /**
@@ -146,7 +147,8 @@ export const CloseCode = Object.freeze({
  * @typedef {{type: "last", number: number}} Last The number that closes a lane.
  * @typedef {{type: "lane", lane: number, frame: Ack | Skip | CreditFrame | Dropped | Last}} LaneFrame
  *   A frame about the numbers of a lane other than lane 0.
- * @typedef {MessageFrame | LaneFrame | Hello | Welcome | Close | Ack | Skip | Dropped | CreditFrame | Ping | Pong | Time | Wanted} Frame
+ * @typedef {{type: "ways", ways: [string, string][]}} OtherWays Links and URLs.
+ * @typedef {MessageFrame | LaneFrame | Hello | Welcome | Close | Ack | Skip | Dropped | CreditFrame | Ping | Pong | Time | Wanted | OtherWays} Frame
  */
 
 /** @param {number} code @param {string} reason @param {number} [retryAfterMs] @returns {Close} */

@@ -8,6 +8,7 @@ export const PING = 0x01;
 export const PONG = 0x02;
 export const TIME = 0x03;
 export const WANTED = 0x04;
+export const WAYS = 0x05;
 
 export const CRITICAL = 0x40;
 export const HELLO = 0x40;

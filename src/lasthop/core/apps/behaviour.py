@@ -15,6 +15,7 @@ from msgspec import Meta
 from lasthop.errors import InvalidRequest, TooLarge, UnsupportedMedia
 from lasthop.message import Handling, Reliability
 from lasthop.store.commit import MemoryRow
+from lasthop.wire.hop.frames import MAX_WAY, MAX_WAYS
 
 MEMORY = "behaviour:"
 """The prefix of an app's name in the store's table of memories."""
@@ -24,10 +25,27 @@ MAX_TYPES = 64
 _Type = Annotated[
     str, Meta(pattern=r"^[^\s/;]+/[^\s/;]+$", max_length=128, examples=["image/png", "image/*"])
 ]
+WayText = Annotated[
+    str,
+    Meta(
+        pattern=r"^([^\s=:/]{1,64}=)?[a-z0-9+]+:\S+$",
+        max_length=MAX_WAY,
+        examples=["wss://push.example.org/hop", "mno=tcps://mobile.example.org"],
+    ),
+]
 _Link = Annotated[str, Meta(min_length=1, max_length=64)]
 
 HANDLING_WORDS = {handling.name.lower(): handling for handling in Handling}
 RELIABILITY_WORDS = {r.name.lower().replace("_", "-"): r for r in Reliability}
+
+
+def split_ways(ways: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Split texts like `LINK=URL` into links and URLs; the link of a plain URL is empty."""
+    found = []
+    for way in ways:
+        link, equals, url = way.partition("=")
+        found.append((link, url) if equals and ":" not in link else ("", way))
+    return tuple(found)
 
 
 class BehaviourSubject(Protocol):
@@ -76,6 +94,18 @@ class Behaviour(
         tuple[Literal["handling", "reliability", "pull"], ...],
         Meta(description="Fields that a message may not choose for itself", max_length=3),
     ] = ()
+
+    ways: Annotated[
+        tuple[WayText, ...],
+        Meta(
+            description="Ways to the gateway that its devices are told: URL, or LINK=URL",
+            max_length=MAX_WAYS,
+        ),
+    ] = ()
+
+    def other_ways(self) -> tuple[tuple[str, str], ...]:
+        """Return the ways that devices are told, each a link and a URL."""
+        return split_ways(self.ways)
 
     def apply(self, asked: BehaviourSubject, *, limit: int) -> None:
         """Fill in the fields that a submission leaves out, and raise an error for what the app does

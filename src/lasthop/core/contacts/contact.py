@@ -34,6 +34,7 @@ from lasthop.wire.hop.frames import (
     Feature,
     Hello,
     LaneFrame,
+    OtherWays,
     Welcome,
 )
 from lasthop.wire.hop.persistence import (
@@ -55,6 +56,8 @@ class Terms:
     accept: tuple[str, ...] = ()
     lanes: bool = False
     """Whether devices that know lanes get them."""
+    ways: tuple[tuple[str, str], ...] = ()
+    """The ways that devices are told, each a link and a URL, unless their app has its own."""
 
 
 MOST_LINES = 4
@@ -202,10 +205,18 @@ class Contacts:
         session.sender.changed()
         self._deliveries.effects.append(Send(line.channel, [welcome]))
         if not welcome.joined:
+            self._tell_ways(session, line)
             self._dispatcher.resume(session, now)
         for greeted in self._moments.greeted:
             greeted(session, now, joined=welcome.joined)
         self._deliveries.touch(session)
+
+    def _tell_ways(self, session: Session, line: ChannelState) -> None:
+        """Tell the device which other ways there are, if any are configured."""
+        behaviour = self._deliveries.behaviours.get(session.device.app)
+        ways = (behaviour.other_ways() if behaviour is not None else ()) or self._terms.ways
+        if ways:
+            self._deliveries.effects.append(Send(line.channel, [OtherWays(ways)]))
 
     def _join(self, session: Session, channel: int, hello: Hello, now: Micros) -> None:
         """Add one more channel to a device that is in contact.

@@ -18,6 +18,7 @@ from lasthop.runtime.settings.capacity import LimitSettings, Ota, Retention, Top
 from lasthop.runtime.settings.issuers import IssuerSettings
 from lasthop.runtime.settings.listeners import Beep, Http, Seqpacket, Tcp, Tls
 from lasthop.runtime.settings.operators import Plugins, Traces
+from lasthop.runtime.settings.other_ways import WaySettings
 from lasthop.runtime.settings.publishers import Access, Pap, Quotas
 from lasthop.runtime.settings.rights import RightsSettings, RuleSettings
 from lasthop.runtime.settings.short_messages import SmscSettings
@@ -52,6 +53,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     beep: Beep = msgspec.field(default_factory=Beep)
     seqpacket: Seqpacket = msgspec.field(default_factory=Seqpacket)
     tls: Tls = msgspec.field(default_factory=Tls)
+    ways: WaySettings = msgspec.field(default_factory=WaySettings)
     pap: Pap = msgspec.field(default_factory=Pap)
     access: Access = msgspec.field(default_factory=Access)
     rights: RightsSettings = msgspec.field(default_factory=RightsSettings)

@@ -27,6 +27,7 @@ from lasthop.wire.hop.frames import (
     LaneClaim,
     LaneFrame,
     MessageFrame,
+    OtherWays,
     Piece,
     Ping,
     Pong,
@@ -40,7 +41,17 @@ from lasthop.wire.hop.lane_credit import LaneMeters
 from lasthop.wire.hop.mapping import Mapping
 from lasthop.wire.hop.roundtrip import RoundTrip
 
-_FOR_THE_SESSION = (Ack, Piece, Taken, Skip, Dropped, Ending, Wanted, LaneFrame)
+_FOR_THE_SESSION = (
+    Ack,
+    Piece,
+    Taken,
+    Skip,
+    Dropped,
+    Ending,
+    Wanted,
+    OtherWays,
+    LaneFrame,
+)
 
 
 class Open:

@@ -10,6 +10,8 @@ from lasthop.errors import DamagedWrite, MalformedFrame, UnsupportedFrame
 from lasthop.wire.hop import checksums, fields, layout
 from lasthop.wire.hop.frames import (
     MAX_RANGES,
+    MAX_WAY,
+    MAX_WAYS,
     VERSION,
     Ack,
     Close,
@@ -23,6 +25,7 @@ from lasthop.wire.hop.frames import (
     Hello,
     LaneFrame,
     Last,
+    OtherWays,
     Piece,
     Ping,
     Pong,
@@ -184,6 +187,16 @@ def _wanted(payload: bytes) -> Wanted:
     return Wanted(links)
 
 
+def _ways(payload: bytes) -> OtherWays:
+    texts = TEXTS.read(payload)
+    ways = tuple(zip(texts[::2], texts[1::2], strict=False))
+    if len(texts) % 2 or len(ways) > MAX_WAYS:
+        raise MalformedFrame("a WAYS has a link and a URL for each of at most 16 ways")
+    if any(not url or len(url.encode()) > MAX_WAY for _, url in ways):
+        raise MalformedFrame("a WAYS has a URL that is empty or too long")
+    return OtherWays(ways)
+
+
 def _piece(payload: bytes) -> Piece:
     transfer, pos = read_varint(payload, 0)
     place, pos = read_varint(payload, pos)
@@ -247,6 +260,7 @@ _READERS: dict[int, Callable[[bytes], Frame]] = {
     layout.PONG: _pong,
     layout.TIME: _time,
     layout.WANTED: _wanted,
+    layout.WAYS: _ways,
     layout.HELLO: _hello,
     layout.WELCOME: _welcome,
     layout.CLOSE: _close,

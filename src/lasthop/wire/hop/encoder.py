@@ -26,6 +26,7 @@ from lasthop.wire.hop.frames import (
     LaneFrame,
     Last,
     MessageFrame,
+    OtherWays,
     Piece,
     Ping,
     Pong,
@@ -266,6 +267,8 @@ def _control(frame: Frame | Last) -> bytes:
             return bytes((layout.PONG,))
         case Time(own, peer):
             return bytes((layout.TIME,)) + encode_varint(own) + encode_varint(peer)
+        case OtherWays(ways):
+            return bytes((layout.WAYS,)) + TEXTS.write(tuple(text for way in ways for text in way))
         case Wanted(links):
             return bytes((layout.WANTED,)) + TEXTS.write(links)
         case Skip(first, count):

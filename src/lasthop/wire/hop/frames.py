@@ -51,6 +51,12 @@ MAX_TOPIC: Final = 512
 """The largest number of bytes in a topic. A channel remembers up to 255 topics for its tokens: with
 this limit at most 128 KiB."""
 
+MAX_WAYS: Final = 16
+"""The largest number of ways that a gateway tells a device."""
+
+MAX_WAY: Final = 512
+"""The largest number of bytes in the URL of a way that a gateway tells."""
+
 MAX_LIST: Final = 64
 """The largest number of entries of an accept list or of free headers."""
 
@@ -75,6 +81,7 @@ class CloseCode(IntEnum):
     CREDIT_EXCEEDED = 10
     OUT_OF_ORDER = 11
     LINK_CLOSED = 12
+    MOVED = 13
 
 
 class Operation(IntEnum):
@@ -437,6 +444,13 @@ class Wanted(msgspec.Struct, frozen=True, gc=False):
     links: tuple[str, ...]
 
 
+class OtherWays(msgspec.Struct, frozen=True, gc=False):
+    """Tells the device other ways to the gateway, each a link (empty if it does not matter) and a
+    URL; they replace those that were told before."""
+
+    ways: tuple[tuple[str, str], ...]
+
+
 class Time(msgspec.Struct, frozen=True, gc=False):
     """The sender's clock, and its estimate of the receiver's clock, in milliseconds."""
 
@@ -455,6 +469,7 @@ Frame: TypeAlias = (
     | Pong
     | Time
     | Wanted
+    | OtherWays
     | Piece
     | Taken
     | Ending

@@ -17,6 +17,7 @@ PING: Final = 0x01
 PONG: Final = 0x02
 TIME: Final = 0x03
 WANTED: Final = 0x04
+WAYS: Final = 0x05
 
 CRITICAL: Final = 0x40
 """The first critical type of control frames: unknown types from here on close the channel."""
