@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from lasthop.clock import Micros
 from lasthop.core.contacts.channel_state import ChannelState
@@ -314,6 +314,13 @@ class Objection(Protocol):
         ...
 
 
+class WaitReason(NamedTuple):
+    """What a delivery waits for, and until when at the latest; None if no time is known."""
+
+    reason: str
+    until: Micros | None = None
+
+
 class Sender:
     """Decides whether a delivery leaves now, over which channel, and what that costs."""
 
@@ -392,6 +399,10 @@ class Sender:
         if that is None all of it. Return what was charged; None if nothing was reserved."""
         return None
 
+    def waiting(self, session: Session, delivery: Delivery) -> WaitReason | None:
+        """Return what holds back a delivery that could leave otherwise; None if nothing does."""
+        return None
+
     def stir(self, now: Micros) -> None:
         """Offer again what waits for a carrier, if something has changed that may let it leave."""
 
@@ -418,6 +429,11 @@ class AwaySender(Protocol):
 
     def pump(self, session: Session, now: Micros) -> None:
         """Release the deliveries that can leave without a channel."""
+        ...
+
+    def waiting(self, delivery: Delivery) -> WaitReason | None:
+        """Return what a delivery waits for that a carrier has, or will have again; None if neither
+        is so."""
         ...
 
     def divert(self, delivery: Delivery, refusal: RouteRefusal, now: Micros) -> None:

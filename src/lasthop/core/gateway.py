@@ -18,7 +18,7 @@ from lasthop.core.apps.credentials import Credentials
 from lasthop.core.contacts.inbound import DeviceMessages
 from lasthop.core.contacts.reception import Reception
 from lasthop.core.effects import Effect
-from lasthop.core.feature import CoreFeature
+from lasthop.core.feature import CoreFeature, WaitReason
 from lasthop.core.groups.feature import GroupFeature
 from lasthop.core.identity import Identity
 from lasthop.core.pieces.feature import PieceFeature
@@ -34,6 +34,7 @@ from lasthop.core.services.feature import ServiceFeature
 from lasthop.core.spine import Spine
 from lasthop.core.surrogates.feature import SurrogateFeature
 from lasthop.core.topics.feature import TopicFeature
+from lasthop.core.wait_reasons import waiting
 from lasthop.events import Kind
 from lasthop.message import Message
 from lasthop.store.commit import Commit, Restored
@@ -150,6 +151,11 @@ class Gateway:
         """Put a new message in the place of one that has not been released to every device yet."""
         withdrawal, message = self._acceptance.replace(app, key, source, submission, now)
         return withdrawal, message.id if message is not None else None
+
+    def waiting(self, message: int, device: int, now: Micros) -> WaitReason | None:
+        """Return what the delivery of a message to a device waits for now; None if it is not
+        open."""
+        return waiting(self.deliveries, message, device, now)
 
     # Channels.
 

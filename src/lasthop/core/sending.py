@@ -11,7 +11,7 @@ from lasthop.core.contacts.channel_state import ChannelState
 from lasthop.core.contacts.retransmission import patience
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery
-from lasthop.core.feature import Leaving, Sender
+from lasthop.core.feature import Leaving, Sender, WaitReason
 from lasthop.core.lane import LaneName
 from lasthop.core.lane_set import Lanes
 from lasthop.core.lifecycle import SENDING, Step
@@ -95,6 +95,10 @@ class NoAwaySender:
 
     def pump(self, session: Session, now: Micros) -> None:
         """Do nothing: every delivery waits for the device to connect."""
+
+    def waiting(self, delivery: Delivery) -> WaitReason | None:
+        """Return None: no carrier has anything."""
+        return None
 
     def divert(self, delivery: Delivery, refusal: RouteRefusal, now: Micros) -> None:
         """Give a delivery up: there is no other way to the device."""

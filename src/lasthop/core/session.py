@@ -9,7 +9,7 @@ nothing: `core.dispatch` and `core.contacts` move deliveries through it.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -272,6 +272,10 @@ class Session:
             heapq.heappop(waiting)
         self._waiting = None
         return None
+
+    def queued(self) -> Iterator[Delivery]:
+        """Return the pending deliveries that are queued to leave, in no particular order."""
+        return (row[2] for row in self._waiting or () if row[2].state is PENDING)
 
     def take_best(self) -> None:
         """Remove the delivery that `best` returned."""

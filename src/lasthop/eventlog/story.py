@@ -82,6 +82,22 @@ def explain(events: Sequence[Event]) -> list[ExplainedEvent]:
     ]
 
 
+def still_waiting(
+    first: ExplainedEvent, reason: str, until: Micros | None, now: Micros
+) -> ExplainedEvent:
+    """Return a line for what a delivery waits for now, and until when; `first` is the oldest line
+    of its history."""
+    began = datetime.fromisoformat(first.time)
+    return ExplainedEvent(
+        n=-1,
+        time=_time(now),
+        since=max(0, now - round(began.timestamp() * SECOND)),
+        what="waits",
+        why=reason,
+        facts={} if until is None else {"until": _time(until)},
+    )
+
+
 _UNSAID: dict[str, str] = {
     Kind.TRANSMITTED: "handed to the link",
     Kind.COUNTED: "its carrier has said what it took",

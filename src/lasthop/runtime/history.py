@@ -7,11 +7,24 @@ from pathlib import Path
 
 import msgspec
 
+from lasthop.access.live_gateway import LiveGateway
 from lasthop.errors import NotFound
 from lasthop.eventlog.reader import LogReader
-from lasthop.eventlog.story import ExplainedEvent, explain, story
+from lasthop.eventlog.story import ExplainedEvent, explain, still_waiting, story
 from lasthop.events import Event
 from lasthop.store.base import Reader
+
+
+async def tell_now(live: LiveGateway, log: Path, message: int, device: int) -> list[ExplainedEvent]:
+    """Return what happened to a message for a device, and as the last line what it waits for if it
+    has not ended."""
+    events = await live.read(lambda store: tell(store, log, message=message, device=device))
+    now = live.now()
+    waiting = live.look(lambda gateway: gateway.waiting(message, device, now))
+    if waiting is not None and events:
+        events.append(still_waiting(events[0], waiting.reason, waiting.until, now))
+    return events
+
 
 _decode = msgspec.json.Decoder(Event).decode
 

@@ -64,7 +64,7 @@ from lasthop.runtime.gauges import (
     show_traces,
 )
 from lasthop.runtime.guard import Guard
-from lasthop.runtime.history import tell
+from lasthop.runtime.history import tell_now
 from lasthop.runtime.housekeeping import Housekeeping
 from lasthop.runtime.learned import LearnedPolicies
 from lasthop.runtime.metrics import Metrics
@@ -414,9 +414,7 @@ def _door(
     return make_app(
         engine,
         settings.rest(),
-        explain=lambda message, device: engine.read(
-            lambda store: tell(store, log_directory, message=message, device=device)
-        ),
+        explain=partial(tell_now, engine, log_directory),
         erase=lambda device: _erase(writer, device),
         surrogate_manager=surrogate_workers,
         policy_manager=trials,

@@ -19,7 +19,7 @@ from lasthop.core.air.spending import CarriedDelivery, bound, count, most_of
 from lasthop.core.contacts.replies import note_reply
 from lasthop.core.delivery import Delivery
 from lasthop.core.effects import Carry, Fetch
-from lasthop.core.feature import CoreFeature
+from lasthop.core.feature import CoreFeature, WaitReason
 from lasthop.core.lifecycle import DELIVERED, PENDING, SENDING, Step
 from lasthop.core.publishing.submission import Submission
 from lasthop.core.registry import Device, DeviceRecord
@@ -95,6 +95,8 @@ class AirFeature(CoreFeature):
         """The number of parcels since the start."""
         self._failures: dict[Delivery, Counter[Route]] = {}
         """Failed attempts since the start, by delivery and route."""
+        self._again_at: dict[Delivery, Micros] = {}
+        """When a delivery is tried again whose carrier failed, at the latest."""
         self._sweep_at = SWEEP
         self._fetching: dict[int, list[tuple[Delivery, RouteSelection]]] = {}
         """The deliveries that wait for their body from the store, by its key."""
@@ -363,9 +365,11 @@ class AirFeature(CoreFeature):
         rounds = min(failures[each] for each in served)
         pause = min(FIRST_PAUSE << min(rounds - 1, 16), LONGEST_PAUSE) if rounds else 0
         self._deliveries.timers.add(now + pause, delivery)
+        self._again_at[delivery] = now + pause
         if len(self._failures) > self._sweep_at:
             open_ones = {d: f for d, f in self._failures.items() if d.state < DELIVERED}
             self._failures = open_ones
+            self._again_at = {d: t for d, t in self._again_at.items() if d.state < DELIVERED}
             self._needed = {d: n for d, n in self._needed.items() if d.state < DELIVERED}
             self._sweep_at = SWEEP + 2 * len(open_ones)
 
@@ -373,6 +377,18 @@ class AirFeature(CoreFeature):
         """Note that the client at this host has opened a session or a connection."""
         for device in self.hosts.at(host):
             self.reachable(self._deliveries.session(device), now)
+
+    def waiting(self, delivery: Delivery) -> WaitReason | None:
+        """Return what a delivery waits for that is with a carrier, or whose carrier failed."""
+        at = delivery.item.message.key, delivery.session.device.number
+        carried = self._under_way.get(at)
+        if carried is not None:
+            return WaitReason(f"its carrier over {carried.route.variant} has yet to report")
+        if delivery in self._leaving:
+            return WaitReason("it is on the way to its carrier")
+        if delivery in self._failures and delivery.state is PENDING:
+            return WaitReason("its carrier could not deliver it", self._again_at.get(delivery))
+        return None
 
     def reaches(self, session: Session) -> bool:
         """Return whether the device has a route."""

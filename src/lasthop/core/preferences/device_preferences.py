@@ -16,7 +16,8 @@ from lasthop.clock import SECOND, Micros
 from lasthop.core.contacts.channel_state import ChannelState, fits
 from lasthop.core.deliveries import Deliveries
 from lasthop.core.delivery import Delivery
-from lasthop.core.feature import Asked, OrderKey
+from lasthop.core.feature import Asked, OrderKey, WaitReason
+from lasthop.core.lifecycle import PENDING
 from lasthop.core.preferences.caps import Caps
 from lasthop.core.preferences.grants import Grants
 from lasthop.core.session import Session
@@ -41,14 +42,26 @@ class HeldQueue:
     """The deliveries of one lane that are held back, in order of acceptance; or best first, if a
     cap lets fewer of them through than wait."""
 
-    __slots__ = ("by_rank", "queue", "reason")
+    __slots__ = ("by_rank", "queue", "reason", "until")
 
-    def __init__(self, reason: str, *, by_rank: bool = False) -> None:
+    def __init__(self, reason: str, *, by_rank: bool = False, until: Micros | None = None) -> None:
         self.by_rank = by_rank
         """Whether the best delivery comes first, because a cap lets fewer deliveries through than
         wait."""
         self.queue: list[tuple[float, int, Delivery]] = []
         self.reason = reason
+        self.until = until
+        """When the first delivery is decided about again at the latest; None if no time is
+        known."""
+
+    def waiting(self, delivery: Delivery) -> WaitReason:
+        """Return what a delivery of this queue waits for. The first one is held itself, and the
+        others are behind it."""
+        first = min((row for row in self.queue if row[2].state is PENDING), default=None)
+        if first is None or first[2] is delivery:
+            return WaitReason(self.reason, self.until)
+        head = first[2].item.message.id
+        return WaitReason(f"it is behind message {head}, which waits: {self.reason}", self.until)
 
     def add(self, delivery: Delivery) -> None:
         """Add a delivery; a delivery that comes back after its release gets its old place."""
@@ -95,8 +108,8 @@ class DevicePreferences:
         self.promised: dict[Delivery, Reserved] = {}
         """Deliveries that will leave again once their reservation is durable: a reservation that a
         crash erased would be spent a second time."""
-        self.resting: dict[Delivery, str] = {}
-        """Deliveries that carriers will get at a better time, and why; most have a timer."""
+        self.resting: dict[Delivery, WaitReason] = {}
+        """Deliveries that carriers will get at a better time, and what they wait for."""
         self.with_carrier: set[Delivery] = set()
         """Deliveries whose reservation is for a carrier, which reports what it has spent."""
         self.reconsider = False

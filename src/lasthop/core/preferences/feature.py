@@ -10,7 +10,7 @@ from lasthop.core.contacts.channel_state import ChannelState
 from lasthop.core.contacts.retransmission import FIRST_TIMEOUT
 from lasthop.core.delivery import Delivery
 from lasthop.core.effects import CloseChannel
-from lasthop.core.feature import Asked, CoreFeature, Objection, Operate, Sender
+from lasthop.core.feature import Asked, CoreFeature, Objection, Operate, Sender, WaitReason
 from lasthop.core.lifecycle import Step
 from lasthop.core.preferences.device_preferences import BUDGETS, CAPS, DevicePreferences
 from lasthop.core.preferences.encoding import decode_preferences, encode_preferences
@@ -240,10 +240,11 @@ class PreferenceSender(Sender):
 
     def _rest(self, delivery: Delivery, reason: str, until: Micros | None, now: Micros) -> None:
         resting = self.device_preferences.resting
-        if resting.get(delivery) != reason:
+        known = resting.get(delivery)
+        if known is None or known.reason != reason:
             event = self._deliveries.commits.record_step(delivery, Kind.HELD, now, reason)
             event.at = until or 0
-        resting[delivery] = reason
+        resting[delivery] = WaitReason(reason, until)
         if until is not None:
             self._deliveries.timers.add(until, delivery)
 
@@ -266,6 +267,21 @@ class PreferenceSender(Sender):
         charged = self.device_preferences.settle(delivery, spent, now)
         self._scheduler.note_spending(self.device_preferences)
         return charged
+
+    def waiting(self, session: Session, delivery: Delivery) -> WaitReason | None:
+        device_preferences = self.device_preferences
+        if delivery in device_preferences.parked:
+            return WaitReason("no link may carry it again for the moment", device_preferences.due)
+        if delivery in device_preferences.promised:
+            return WaitReason("its price is being reserved durably")
+        if (resting := device_preferences.resting.get(delivery)) is not None:
+            return resting
+        held = device_preferences.held.get(delivery.decider.order(delivery))
+        if held is None or not any(row[2] is delivery for row in held.queue):
+            return None
+        if not session.greeted:
+            return None  # What held it back was decided in a contact that is over.
+        return held.waiting(delivery)
 
     def stir(self, now: Micros) -> None:
         if self.device_preferences.reconsider and self.device_preferences.resting:

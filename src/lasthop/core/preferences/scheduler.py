@@ -150,7 +150,7 @@ class PreferenceScheduler:
         before: str,
     ) -> None:
         by_rank = bool(device_preferences.caps.covering(delivery.item.message.queue))
-        held = HeldQueue(in_words(choice.reasons), by_rank=by_rank)
+        held = HeldQueue(in_words(choice.reasons), by_rank=by_rank, until=choice.until)
         held.add(delivery)
         device_preferences.held[delivery.decider.order(delivery)] = held
         self._arm(device_preferences, choice.until)

@@ -15,6 +15,7 @@ const ROOMY = 520;
 const PLACES = {
   accepted: { lane: 1, tone: "a" },
   held: { lane: 1, tone: "b" },
+  waits: { lane: 1, tone: "b" },
   released: { lane: 1, tone: "a" },
   requeued: { lane: 1, tone: "b" },
   transmitted: { lane: 2, tone: "a" },
