@@ -5,8 +5,12 @@ from __future__ import annotations
 import pytest
 
 from lasthop.clock import MILLISECOND, SECOND
+from lasthop.decision.budgets import Budgets
+from lasthop.decision.choice import Choice
 from lasthop.decision.contention import Estimate, Gauge, RateMeter
-from lasthop.decision.links import MAX_CONTENTION
+from lasthop.decision.decide import Action
+from lasthop.decision.ledger import BudgetLedger
+from lasthop.decision.links import MAX_CONTENTION, Charge
 from tests.decision.worlds import MONDAY, WIFI
 
 
@@ -77,8 +81,28 @@ def test_a_rate_is_what_flows_and_fades_when_nothing_does() -> None:
     for step in range(300):
         meter.count(100, MONDAY + step * SECOND // 10)
     assert meter.rate(MONDAY + 30 * SECOND) == pytest.approx(1000, rel=0.03)
-    assert meter.rate(MONDAY + 90 * SECOND) == 0
+    assert meter.rate(MONDAY + 90 * SECOND) == pytest.approx(0, abs=0.01)
 
 
 def test_before_the_first_sample_a_link_is_as_declared() -> None:
     assert Estimate().applied(WIFI) == WIFI
+
+
+def test_small_messages_that_arrive_as_they_are_sent_are_not_contended() -> None:
+    estimate = converse(round_trip=20 * MILLISECOND, every=7 * SECOND, size=2)
+    assert estimate.contention == pytest.approx(1, abs=0.01)
+
+
+def test_what_leaves_once_more_is_not_measured() -> None:
+    """It leaves twice and arrives once, so that a healthy link would look contended."""
+    ledger = BudgetLedger[int](Budgets([], zone_name="UTC"))
+    backup = Gauge()
+    for number in range(40):
+        now = MONDAY + number * SECOND
+        choice = Choice(Action.SEND, (), link="mno", charge=Charge(1000, 1), receipt_by=now)
+        for gauge in (Gauge(), backup, backup, backup):
+            ledger.reserve(number, choice, queue="", now=now)
+            ledger.left(number, now, gauge=gauge)
+        ledger.acknowledged(number, now + SECOND // 2)
+        ledger.ended(number, now)
+    assert backup.estimate == Estimate()

@@ -275,7 +275,16 @@ class Session:
 
     def queued(self) -> Iterator[Delivery]:
         """Return the pending deliveries that are queued to leave, in no particular order."""
-        return (row[2] for row in self._waiting or () if row[2].state is PENDING)
+        rows = [self._waiting or []]
+        if self.lanes is not None:
+            rows += self.lanes.out.queues.values()
+        return (row[2] for queue in rows for row in queue if row[2].state is PENDING)
+
+    def head_of(self, delivery: Delivery) -> Delivery | None:
+        """Return the pending delivery that leaves before all others of a delivery's lane."""
+        if self.lanes is None:
+            return self.best()
+        return self.lanes.out.head(self.name_of(delivery)) or self.best()
 
     def take_best(self) -> None:
         """Remove the delivery that `best` returned."""

@@ -60,9 +60,9 @@ def _pending(
         return WaitReason("its app's surrogate, or its body, is not ready")
     if session.greeted and session.paused:
         return WaitReason("the device's links are full")
-    if session.greeted and not session.has_credit(delivery.item.size):
+    if session.greeted and not session.admits(delivery):
         return WaitReason("the device takes no more before it acknowledges what it was sent")
-    head = session.best()
+    head = session.head_of(delivery)
     if head is not None and head is not delivery:
         return WaitReason(f"it is behind message {head.item.message.id}")
     return WaitReason("it is about to leave")

@@ -27,7 +27,7 @@ class Stamp(msgspec.Struct, frozen=True, array_like=True):
     """When a message left, and at which rate data was leaving then, in bytes per second."""
 
     sent_at: Micros
-    rate: int
+    rate: float
 
 
 class Estimate(msgspec.Struct):
@@ -54,10 +54,11 @@ class RateMeter(msgspec.Struct):
         self._fade(now)
         self.amount += size
 
-    def rate(self, now: Micros) -> int:
-        """Return the rate at `now`, in bytes per second."""
+    def rate(self, now: Micros) -> float:
+        """Return the rate at `now`, in bytes per second. It is not rounded: messages of two bytes
+        have a rate as well."""
         self._fade(now)
-        return round(self.amount * SECOND / RATE_WINDOW)
+        return self.amount * SECOND / RATE_WINDOW
 
     def _fade(self, now: Micros) -> None:
         if now > self.at:
@@ -78,7 +79,7 @@ class Gauge:
     @property
     def throughput(self) -> int:
         """The rate at which data has arrived lately, in bytes per second."""
-        return self._arriving.rate(self._arriving.at)
+        return round(self._arriving.rate(self._arriving.at))
 
     def left(self, size: int, now: Micros) -> Stamp:
         """Note that a message of `size` bytes leaves; return the stamp for its ack."""

@@ -86,11 +86,15 @@ class BudgetLedger(Generic[K]):
         self.changed = True
 
     def left(self, message: K, now: Micros, *, gauge: Gauge | None) -> BudgetHold:
-        """Spend the reservation of a message that was handed to its channel. The channel's gauge,
-        if the channel is still there, will learn from the ack."""
+        """Spend the reservation of a message that was handed to its channel. If that happened for
+        the first time, the channel's gauge learns from the ack."""
         hold, channel, receipt_by = self._reserved.pop(message)
         self.budgets.commit(hold.number, now=now)
-        if gauge is not None:
+        # What leaves once more is not measured: its ack may be for either transmission, and a link
+        # over which much is repeated at once would look contended.
+        if message in self._attempts:
+            self._departed.pop(message, None)
+        elif gauge is not None:
             stamp = gauge.left(hold.charge.bytes, now)
             self._departed[message] = Departed(channel, gauge, stamp, hold.charge.bytes)
         attempt = Attempt(hold.link, channel, now, receipt_by)

@@ -9,6 +9,7 @@ import pytest
 from lasthop.clock import DAY, HOUR, MINUTE, SECOND
 from lasthop.core.identity import Identity
 from lasthop.core.lifecycle import State
+from lasthop.core.preferences.feature import preferences_of
 from lasthop.decision.budgets import Limit, Measure
 from lasthop.decision.choice import QueueTerms
 from lasthop.decision.constraints import QuietHours
@@ -523,3 +524,28 @@ def test_caps_and_digests_are_checked() -> None:
         Cap(0, Period.DAY)
     with pytest.raises(InvalidRequest, match="a digest must have 1 to 24 times of day"):
         DigestTimes(())
+
+
+class TestMeasuring:
+    """What is learned of a link from the traffic that flows anyway."""
+
+    def test_what_was_learned_of_a_network_is_known_when_the_device_comes_back(self) -> None:
+        rig = Rig()
+        channel = rig.connect(link="wifi", network="home")
+        rig.gateway.preferences.prefer(APP, "phone", Preferences(links=(WIFI,)), rig.now)
+        rig.publish(to("phone"))
+        rig.run()
+        rig.now += 7 * SECOND
+        rig.ack(channel, 1)
+        rig.lose(channel)
+
+        def latency(network: str) -> int | None:
+            back = rig.resume(received=1, link="wifi", network=network)
+            device_preferences = preferences_of(rig.gateway.deliveries.named(APP, "phone"))
+            assert device_preferences is not None
+            found = device_preferences.link_of(device_preferences.session.line).latency
+            rig.lose(back)
+            return found
+
+        assert latency("home") == 7 * SECOND
+        assert latency("cafe") == WIFI.latency

@@ -100,6 +100,8 @@ class DevicePreferences:
         self.ledger: BudgetLedger[Delivery | Transfer] = BudgetLedger(
             preferences.budgets(shared=shared)
         )
+        self.gauges: dict[tuple[str, str], Gauge] = {}
+        """The newest measurements of each link and network, used last at the end."""
         self.grants = Grants(self)
         self.caps = Caps(preferences)
         self.held: dict[OrderKey, HeldQueue] = {}
@@ -285,7 +287,20 @@ class DevicePreferences:
         was measured."""
         declared = self.preferences.link(line.link) or Link(line.link or "link", Tariff())
         link = msgspec.structs.replace(declared, channel=line.channel)
-        return line.gauge.estimate.applied(link) if line.gauge is not None else link
+        gauge = line.gauge or self.gauges.get((line.link, line.network))
+        return gauge.estimate.applied(link) if gauge is not None else link
+
+    def _gauge(self, line: ChannelState) -> Gauge:
+        """Return the gauge of a channel's link and network, which earlier channels may have filled;
+        of two channels over the same, each has its own."""
+        at = line.link, line.network
+        known = self.gauges.pop(at, None)
+        if known is None or any(other.gauge is known for other in self.session.lines):
+            known = Gauge()
+        if len(self.gauges) >= MOST_GAUGES:
+            del self.gauges[next(iter(self.gauges))]
+        self.gauges[at] = known
+        return known
 
     def closed(self, label: str, now: Micros) -> Closure | None:
         """Return the closure of a link that must not be used at present; None if it may be used."""
@@ -320,7 +335,7 @@ class DevicePreferences:
         assert reserved is not None
         line = self.session.line_of(reserved.channel)
         if line is not None:
-            line.gauge = line.gauge or Gauge()
+            line.gauge = line.gauge or self._gauge(line)
         gauge = None if line is None else line.gauge
         money = self.ledger.left(delivery, now, gauge=gauge).charge.money
         return money + self.grants.paid(delivery.item.message.key)
@@ -376,6 +391,10 @@ class DevicePreferences:
         self.resting.pop(delivery, None)
         self.grants.paid(delivery.item.message.key)
 
+
+MOST_GAUGES = 32
+"""The largest number of networks whose measurements are kept for one device: more than anybody
+visits in a day, and a device may name as many as it likes."""
 
 TELL_EVERY: Micros = 10 * SECOND
 """The time between two events about the measurements of one channel: delays change with the
