@@ -348,7 +348,7 @@ def test_the_fullest_lane_is_paused_before_the_session() -> None:
     peer = Peer(terms)
     peer.welcome()
     peer.said()
-    for n in range(20):
+    for n in range(30):
         peer.arrive(frame(n, lane=2))
     peer.arrive(frame(0, lane=4))
     said = peer.said()
@@ -360,6 +360,23 @@ def test_the_fullest_lane_is_paused_before_the_session() -> None:
         said += peer.said()
     assert terms.window in in_lane(2, said)
     assert Credit(0, 0) not in said
+
+
+def test_a_lane_of_a_small_inbox_is_not_paused_for_ever() -> None:
+    terms = DeviceTerms(
+        app="shop",
+        name="phone",
+        lanes=True,
+        window=Credit(4, 300),
+        inbox_messages=10,
+        inbox_bytes=300,
+    )
+    peer = Peer(terms)
+    peer.welcome()
+    peer.arrive(*(frame(n, "x" * 70, lane=2) for n in range(4)))
+    assert Credit(0, 0) in in_lane(2, peer.said())
+    peer.take()
+    assert terms.window in in_lane(2, peer.said())
 
 
 def test_claims_stay_within_a_handshake() -> None:

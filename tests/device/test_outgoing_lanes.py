@@ -283,6 +283,22 @@ def test_a_gateway_that_lacks_what_was_acknowledged_need_not_wait_for_it(peer: P
     assert sent(frames) == [(2, 2, "a2")]
 
 
+def test_a_skip_in_a_lane_without_order_goes_no_farther_than_its_window(peer: Peer) -> None:
+    peer.session.outbox.lanes.unordered = frozenset({"any"})
+    peer.welcome(window=Credit(2000, 1 << 20))
+    for _ in range(2):
+        for n in range(500):
+            send(peer, f"a{n}", queue="any")
+        peer.said()
+        acknowledge(peer, 3, peer.session.outbox.lanes.by_id[3].outbound.assigned)
+    send(peer, "last", queue="any")
+    peer.commit()
+    peer.welcome(window=Credit(2000, 1 << 20), lanes=LaneClaims(2, (LaneClaim(3, 0),)))
+    frames = peer.said()
+    assert frames[:2] == [LaneFrame(3, Skip(0, 512)), LaneFrame(3, Skip(512, 488))]
+    assert sent(frames) == [(3, 1000, "last")]
+
+
 @pytest.mark.parametrize(
     "claims",
     [

@@ -210,9 +210,10 @@ class Arrivals:
         messages = terms.inbox_messages - terms.window.messages
         size = terms.inbox_bytes - terms.window.bytes
         if self.lanes.several:
-            # Every lane may send one small message whatever the others have sent.
-            messages -= MAX_LANES
-            size -= MAX_LANES * ROOM
+            # Every lane may send one small message whatever the others have sent; a small inbox
+            # cannot keep room for all of them.
+            messages -= min(MAX_LANES, messages // 2)
+            size -= min(MAX_LANES * ROOM, size // 2)
         return messages, size
 
     def lane_credit(self) -> list[tuple[IncomingLane, Credit]]:
@@ -220,7 +221,7 @@ class Arrivals:
         the lane that holds most is paused, so that the others need not be."""
         messages, size = self._limits()
         lanes = [lane for lane in self.lanes if lane.id and not lane.closed]
-        if self.held * 4 < messages and self.held_bytes * 4 < size:
+        if self.held * 4 <= messages and self.held_bytes * 4 <= size:
             paused = [lane for lane in lanes if lane.window == PAUSE]
             return [(lane, self._terms.window) for lane in paused]
         if self.held * 2 <= messages and self.held_bytes * 2 <= size:

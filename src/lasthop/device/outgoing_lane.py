@@ -11,7 +11,7 @@ from lasthop.device.outgoing import Outgoing
 from lasthop.message import DEFAULT_PRIORITY
 from lasthop.wire.hop.frames import Ack, Credit, LaneFrame, MessageFrame, Skip
 from lasthop.wire.hop.ranges import RangeSet
-from lasthop.wire.hop.sequence import Outbound
+from lasthop.wire.hop.sequence import DEFAULT_WINDOW, Outbound
 
 UNORDERED_WINDOW = 512
 """The most messages of a lane without order that may be under way: the gateway can then say with
@@ -111,6 +111,12 @@ class OutgoingLane:
         """Return how many numbers beyond the received count may leave, for a session's window."""
         own = (self.window or window).messages
         return min(own, UNORDERED_WINDOW) if self.name.unordered else own
+
+    @property
+    def limit(self) -> int:
+        """The first number that is too far ahead for the gateway, even in a SKIP."""
+        most = UNORDERED_WINDOW if self.name.unordered else DEFAULT_WINDOW
+        return self.peer_received + most
 
     def reset(self) -> None:
         """Forget what the gateway said on an earlier channel."""

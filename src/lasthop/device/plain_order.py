@@ -170,10 +170,10 @@ def _pass(lane: OutgoingLane, frames: list[Frame]) -> bool:
     if number not in skips:
         lane.cursor += 1
         return True
-    if number >= lane.peer_received + FARTHEST:
+    if number >= lane.limit:
         return False
     stop = next(stop for start, stop in skips.ranges() if start <= number < stop)
-    count = min(stop, number + FARTHEST) - number
+    count = min(stop, number + FARTHEST, lane.limit) - number
     frames.append(lane.wrap(Skip(number, count)))
     lane.cursor = number + count
     lane.said_skip(number, count)

@@ -69,7 +69,7 @@ class OwnFrames:
                 del self._unskipped[number]
                 continue
             for start, stop in unskipped.ranges():
-                farthest = lane.peer_received + FARTHEST
+                farthest = lane.limit
                 if start >= farthest:
                     break
                 count = min(stop, start + FARTHEST, farthest) - start
