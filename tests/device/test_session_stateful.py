@@ -5,10 +5,12 @@ About `device/session.py`.
 
 from __future__ import annotations
 
+import msgspec
 from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from lasthop.clock import SECOND
+from lasthop.core.gateway import Identity
 from lasthop.device.inbox_memory import MemoryTransaction
 from lasthop.device.message import Message
 from lasthop.device.terms import DeviceTerms
@@ -22,6 +24,8 @@ SMALL = DeviceTerms(
 """Limits low enough to be met."""
 
 FEW = st.integers(1, 3)
+PRIORITIES = {"slow": 4, "urgent": 9, "other": 4}
+QUEUES = st.sampled_from(sorted(PRIORITIES))
 BYTES = st.one_of(st.none(), st.integers(1, 80))
 
 
@@ -30,7 +34,7 @@ class Storm(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.world = World(SMALL)
+        self.world = self.make_world()
         self.published: list[str] = []
         self.sent: list[str] = []
         self.sent_safely: list[str] = []
@@ -40,6 +44,9 @@ class Storm(RuleBasedStateMachine):
         self.done: set[int] = set()
         self.seen: set[int] = set()
         self.count = 0
+
+    def make_world(self) -> World:
+        return World(SMALL)
 
     @initialize()
     def come_once(self) -> None:
@@ -166,6 +173,50 @@ class Storm(RuleBasedStateMachine):
             assert [body for body in first if body in set(expected)] == expected
 
 
+class StormInLanes(Storm):
+    """Several queues, each in a lane of its own: its order holds, whatever the others do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.in_queue: dict[str, str] = {}
+        """The queue of each body that has one."""
+
+    def make_world(self) -> World:
+        terms = msgspec.structs.replace(SMALL, lanes=True, inbox_messages=100)
+        return World(terms, identity=Identity(open_house=True, lanes=True))
+
+    @rule(count=FEW, queue=QUEUES)
+    def publish_to_a_queue(self, count: int, queue: str) -> None:
+        bodies = [self._name("down") for _ in range(count)]
+        self.world.publish(*bodies, queue=queue, priority=PRIORITIES[queue])
+        self.published += bodies
+        self.in_queue.update(dict.fromkeys(bodies, queue))
+
+    @rule(queue=QUEUES)
+    def send_in_a_queue(self, queue: str) -> None:
+        body = self._name("echo")
+        headers = Headers(to=f"device:{NAME}", queue=queue, priority=PRIORITIES[queue])
+        self.world.device.queue(self.world.now, headers=headers, body=body.encode())
+        self.sent.append(body)
+        self.in_queue[body] = queue
+
+    @rule()
+    def long_silence(self) -> None:
+        self.world.now += 100 * SECOND
+        self.world.gateway.wake(self.world.now)
+        self.world.settle_gateway()
+        self.world.device.decide(self.world.now)
+
+    def check_order(self) -> None:
+        first = list(dict.fromkeys(self.world.bodies()))
+        for kind in (self.published, self.sent):
+            for queue in (None, *PRIORITIES):
+                expected = [body for body in kind if self.in_queue.get(body) == queue]
+                assert [body for body in first if body in set(expected)] == expected, queue
+        assert set(self.published) <= set(first)
+        assert set(self.sent) <= set(first)
+
+
 class StormWithOldCopies(Storm):
     """The gateway may also come back as an older copy of itself, and then knows less."""
 
@@ -288,6 +339,8 @@ SETTINGS = settings(
 )
 TestStorm = Storm.TestCase
 TestStorm.settings = SETTINGS
+TestStormInLanes = StormInLanes.TestCase
+TestStormInLanes.settings = SETTINGS
 TestStormWithOldCopies = StormWithOldCopies.TestCase
 TestStormWithOldCopies.settings = SETTINGS
 TestTransactionalStorm = TransactionalStorm.TestCase

@@ -20,7 +20,7 @@ from lasthop.device.session import DeviceSession
 from lasthop.device.session_events import SessionEvent
 from lasthop.device.terms import DeviceTerms
 from lasthop.errors import HopError
-from lasthop.message import Reliability, Target, TargetKind
+from lasthop.message import DEFAULT_PRIORITY, Reliability, Target, TargetKind
 from lasthop.store.memory import MemoryStore
 from lasthop.wire.hop.connection import Open
 from lasthop.wire.hop.frames import Close, CloseCode, Frame, Hello, Welcome
@@ -87,6 +87,8 @@ class World:
         target: Target = TARGET,
         reliability: Reliability = Reliability.EXACTLY_ONCE,
         reply_before: Micros | None = None,
+        queue: str | None = None,
+        priority: int = DEFAULT_PRIORITY,
     ) -> list[int]:
         """Hand messages to the gateway and wait until it has them safe; returns their keys."""
         submissions = [
@@ -96,6 +98,8 @@ class World:
                 deliver_before=before,
                 reliability=reliability,
                 reply_before=reply_before,
+                queue=queue,
+                priority=priority,
             )
             for body in bodies
         ]
