@@ -16,7 +16,7 @@ import msgspec
 
 from lasthop.clock import Micros
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 
 class Kind(StrEnum):
@@ -47,6 +47,7 @@ class Kind(StrEnum):
     READ = "read"
     RETRACTED = "retracted"
     REPLIED = "replied"
+    RECEIPTED = "receipted"
     # A device's message: what the app's surrogate decided about it before anything was delivered.
     VETTED = "vetted"
     # A message for many: its fan-out, and the decisions that concern all of its deliveries.

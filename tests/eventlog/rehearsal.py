@@ -42,6 +42,7 @@ from lasthop.wire.hop.frames import (
 )
 from lasthop.wire.hop.heartbeat import ANSWERED
 from lasthop.wire.pap.answers import AnswerVerdict, PapAnswer
+from lasthop.wire.smpp.commands import SmsState
 from tests.eventlog.history import NOON
 
 APP = "news"
@@ -184,6 +185,7 @@ def busy_day() -> Rehearsal:
     _rank(day)
     _choose_a_link(day)
     _over_the_air(day)
+    _text(day)
     _ask_a_surrogate(day)
     _together(day)
     _stream(day)
@@ -245,6 +247,16 @@ def _over_the_air(day: Rehearsal) -> None:
     known = day.gateway.registry.find(APP, "old-phone")
     assert known is not None
     day.gateway.air.carried(key, known.number, Sent(spent=Spent(50, 1)), day.now)
+    day.settle()
+
+
+def _text(day: Rehearsal) -> None:
+    """A text for a phone, whose network says that the handset has it."""
+    record = DeviceRecord(routes=[Route(Variant.SMS, "+15551999")])
+    number = day.gateway.admin.register(APP, "handset", record, day.now).number
+    key = day.publish(device("handset"))
+    day.gateway.air.carried(key, number, Sent(receipts=("smsc/1",)), day.now)
+    day.gateway.air.receipts.noted(["smsc/1"], SmsState.DELIVERED, "", day.now)
     day.settle()
 
 

@@ -6,6 +6,7 @@ About `src/lasthop/runtime/sms_sending.py`.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ from lasthop.runtime.settings import Settings, load
 from lasthop.runtime.smsc.center import LocalSmsc, SmscTerms
 from lasthop.runtime.smsc.phones import Shown
 from tests.runtime.test_serve import DEADLINE, never, settings
+from tests.wire.pap.vectors import example
 
 SI = '<si><indication href="http://www.xyz.com/a">hello</indication></si>'
 NUMBER = "+15551999073"
@@ -52,17 +54,20 @@ def with_smscs(tmp_path: Path, sections: str) -> Settings:
     found = settings(tmp_path)
     read = load(file)
     found.smsc = read.smsc
+    found.default_routes = read.default_routes
     return found
 
 
 @asynccontextmanager
-async def gateway(tmp_path: Path, *operators: Operator) -> AsyncIterator[httpx.AsyncClient]:
+async def gateway(
+    tmp_path: Path, *operators: Operator, more: str = ""
+) -> AsyncIterator[httpx.AsyncClient]:
     sections = "".join(
         f'[smsc.n{n}]\nurl = "smpp://127.0.0.1:{each.port}"\nsender = "2948"\nprice = {n}\n'
         for n, each in enumerate(operators)
     )
     async with (
-        running(with_smscs(tmp_path, sections), never) as places,
+        running(with_smscs(tmp_path, sections + more), never) as places,
         httpx.AsyncClient(base_url=places.http, timeout=DEADLINE) as client,
     ):
         yield client
@@ -140,3 +145,90 @@ async def test_an_address_that_is_no_number_is_refused(tmp_path: Path, address: 
         made = await client.post("/v1/devices", json={"name": "phone", "routes": [route]})
         assert made.status_code == 400
         assert "phone number" in made.text
+
+
+def submission(**changes: str) -> tuple[str, bytes]:
+    """The example submission, for its phone number alone and without its times: type and body."""
+    whole = example("submit.http")
+    head, _, body = whole.partition(b"\r\n\r\n")
+    kind = next(
+        line.partition(b": ")[2] for line in head.split(b"\r\n") if line.startswith(b"Content-Type")
+    )
+    text = body.decode()
+    for pattern in (r'\s+deliver-[a-z]+-timestamp="[^"]*"', r"\s+<address [^>]*TYPE=USER[^>]*>"):
+        text = re.sub(pattern, "", text)
+    changes.setdefault('delivery-method="confirmed"', 'delivery-method="unconfirmed"')
+    changes.setdefault('ppg-notify-requested-to="http://pi.example.org/notify"', "")
+    for before, after in changes.items():
+        assert before in text
+        text = text.replace(before, after)
+    return kind.decode(), text.encode()
+
+
+DEFAULT_ROUTE = """
+[default_routes.phones]
+addresses = ["PLMN:+1555*"]
+who = ["anonymous"]
+"""
+
+
+@pytest.mark.conformance("PPG-ADD-S-003", "PPG-GEN-S-008")
+async def test_the_example_submission_reaches_a_phone_that_nobody_registered(
+    tmp_path: Path,
+) -> None:
+    async with (
+        Operator() as operator,
+        gateway(tmp_path, operator, more=DEFAULT_ROUTE) as client,
+    ):
+        kind, body = submission()
+        answer = await client.post("/pap", content=body, headers={"Content-Type": kind})
+        assert 'code="1001"' in answer.text
+        shown = await operator.next()
+        assert (shown.to, shown.content_type) == (NUMBER[1:], "application/vnd.wap.sic")
+        assert "You have 4 new emails" in shown.content
+        other = {"+15551999073": "+4915551999", "20240229-0001@": "20240229-0002@"}
+        kind, body = submission(**other)
+        answer = await client.post("/pap", content=body, headers={"Content-Type": kind})
+        assert 'code="2003"' in answer.text
+        method = 'delivery-method="confirmed"'
+        kind, body = submission(**{method: method, "20240229-0001@": "20240229-0003@"})
+        answer = await client.post("/pap", content=body, headers={"Content-Type": kind})
+        assert 'code="1001"' in answer.text
+        assert operator.shown.empty()
+
+
+async def receipted(client: httpx.AsyncClient, key: str) -> dict[str, Any]:
+    """The delivery of a message, once the network has said something."""
+    async with asyncio.timeout(DEADLINE):
+        while True:
+            status = (await client.get(f"/v1/messages/{key}")).json()
+            delivery: dict[str, Any] = status["deliveries"][0]
+            if "receipt" in delivery:
+                return delivery
+            await asyncio.sleep(0.02)
+
+
+async def test_the_network_says_what_the_handset_has(tmp_path: Path) -> None:
+    terms = {"receipt_after": 0.05, "unreachable": ("+1555000",)}
+    async with Operator(**terms) as operator, gateway(tmp_path, operator) as client:
+        await register(client)
+        lost = {"name": "lost", "routes": [{"variant": "sms", "address": "+15550001"}]}
+        await client.post("/v1/devices", json=lost)
+        for device, says in (("phone", "delivered"), ("lost", "undeliverable")):
+            message = {"device": device, "body": "x" * 300}
+            key = (await client.post("/v1/messages", json=message)).json()["id"]
+            delivery = await receipted(client, key)
+            assert (delivery["state"], delivery["receipt"]) == ("sent", says)
+            told = await client.get(f"/v1/messages/{key}/explain", params={"device": device})
+            assert "the network says" in told.text
+
+
+async def test_a_receipt_finds_its_message_after_a_restart(tmp_path: Path) -> None:
+    async with Operator(receipt_after=0.6) as operator:
+        async with gateway(tmp_path, operator) as client:
+            await register(client)
+            key = (await client.post("/v1/messages", json={"device": "phone", "body": "x"})).json()
+            await client.get(f"/v1/messages/{key['id']}?wait=final&timeout={DEADLINE}")
+        async with gateway(tmp_path, operator) as client:
+            delivery = await receipted(client, key["id"])
+            assert delivery["receipt"] == "delivered"

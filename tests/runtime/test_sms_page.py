@@ -21,10 +21,17 @@ def found(language: str) -> list[str]:
 
 
 def test_its_settings_are_read(tmp_path: Path) -> None:
-    (text,) = found("toml")
     file = tmp_path / "lasthop.toml"
-    file.write_text(text)
-    smsc = load(file).smsc["local"]
+    file.write_text("\n".join(found("toml")))
+    settings = load(file)
+    route = settings.default_routes["phones"].route("phones")
+    assert route.covers("PLMN:+15551999073")
+    assert [route.admits(f"publisher:{each}") for each in ("shop", "news-1", "me")] == [
+        True,
+        True,
+        False,
+    ]
+    smsc = settings.smsc["local"]
     assert (smsc.place, smsc.sender) == (("127.0.0.1", 2775, False), "2948")
 
 

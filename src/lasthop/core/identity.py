@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from lasthop.core.apps.behaviour import Behaviour
 from lasthop.core.limits import Limits
+from lasthop.core.pushes.default_routes import DefaultRoute
 from lasthop.core.pushes.notification import NotificationPatience
 from lasthop.core.quota import Rate
 from lasthop.core.rights.people import SignedTokens
@@ -31,6 +32,8 @@ class Identity:
     ppg_names: frozenset[str] = frozenset()
     """The PPG specifiers, in lower case, by which client addresses name this gateway; if there are
     none, every specifier is accepted."""
+    default_routes: tuple[DefaultRoute, ...] = ()
+    """How client addresses are reached that no device has, and who may address them."""
     patience: NotificationPatience = field(default_factory=NotificationPatience)
     policies: PolicyBook = field(default_factory=OnePolicy)
     """The policies by which messages are sent ahead of being read, for every device and topic."""

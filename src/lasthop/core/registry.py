@@ -51,6 +51,8 @@ class DeviceRecord(msgspec.Struct, omit_defaults=True):
     """How the device is reached over the air; empty for a device that connects to the gateway."""
     addresses: list[str] = []
     """Client addresses of the device itself: `PLMN:+15551999`."""
+    implied: str = ""
+    """The default route because of which the device exists; empty for a registered device."""
     terms: dict[str, TopicTerms] = {}
     """The terms of the device's ranked subscriptions, by topic."""
     rules: list[ContextRule] = []

@@ -16,6 +16,7 @@ from lasthop.delivery.ota.datagrams import Datagrams, bound
 from lasthop.delivery.ota.http import HttpCarrier
 from lasthop.delivery.ota.sessions import SessionCarrier, invitation_unit
 from lasthop.delivery.ota.unit import UnitCarrier
+from lasthop.delivery.sms.sms_carrier import Receipts
 from lasthop.runtime.alarm import Alarm
 from lasthop.runtime.failure import Failure
 from lasthop.runtime.listening import address_of, listen
@@ -39,10 +40,12 @@ async def on_air(
     *,
     boot: int,
     reachable: Callable[[str], None],
+    receipts: Receipts,
     others: Mapping[str, CarrierKind],
 ) -> AsyncIterator[Mapping[str, Carrier]]:
     """Open the carriers by variant, including those of plugins, for as long as the context lasts;
-    `reachable` is called with the address of every client that calls."""
+    `reachable` is called with the address of every client that calls, `receipts` with what networks
+    say of messages that were sent."""
     settings = everything.ota
     async with AsyncExitStack() as stack:
         out = await Datagrams.open(_bound(settings.source))
@@ -71,15 +74,15 @@ async def on_air(
                 _sessions(sessions, out, invitation, clock, boot=boot, reachable=reachable)
             )
             carriers[Variant.WSP_SESSION] = wsp
-        if everything.smsc:
-            by_sms = send_by_sms(everything.smsc, clock, boot=boot)
-            carriers[Variant.SMS] = await stack.enter_async_context(by_sms)
         for variant, kind in others.items():
             carrier = await stack.enter_async_context(kind.open(clock, reachable))
             for name in ("carry", "withdraw"):
                 if not callable(getattr(carrier, name, None)):
                     raise Failure(f"plugins.carriers: {variant!r} lacks a method {name!r}")
             carriers[variant] = carrier
+        if everything.smsc:
+            by_sms = send_by_sms(everything.smsc, clock, boot=boot, receipts=receipts)
+            carriers[Variant.SMS] = await stack.enter_async_context(by_sms)
         yield carriers
 
 

@@ -35,7 +35,9 @@ from lasthop.core.gateway import Gateway
 from lasthop.core.pushes.results import write_result
 from lasthop.delivery.carrier import Carrier, NotReached, Outcome
 from lasthop.delivery.channel import Channel
-from lasthop.errors import OutcomeOpen, Overloaded, StoreError, StoreFull
+from lasthop.delivery.sms.sms_carrier import Heard
+from lasthop.delivery.sms.sms_link import SmsReceipt
+from lasthop.errors import LasthopError, OutcomeOpen, Overloaded, StoreError, StoreFull
 from lasthop.message import Message
 from lasthop.store.base import Reader
 from lasthop.store.commit import Commit, DeliveryRow
@@ -238,6 +240,26 @@ class Engine:
         if not self._stopped:
             self.gateway.air.reachable_at(host, self._clock.now())
             self._poke()
+
+    def receipted(self, receipt: SmsReceipt, heard: Heard) -> None:
+        """Note a network's receipt; `heard` is told whether its message is known once that is
+        durable, and never if it could not be noted."""
+        names = [f"{receipt.link}/{message_id}" for message_id in receipt.message_ids]
+
+        async def note() -> None:
+            try:
+                known = await self.call(
+                    lambda gateway, now: gateway.air.receipts.noted(
+                        names, receipt.state, receipt.error, now
+                    )
+                )
+            except LasthopError as error:
+                log.warning("a receipt was not noted", smsc=receipt.link, error=str(error))
+            else:
+                heard(known)
+
+        if not self._stopped:
+            self._begin(note())
 
     # For channels.
 

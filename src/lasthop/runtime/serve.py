@@ -38,6 +38,8 @@ from lasthop.core.rights.people import SignedTokens
 from lasthop.decision.volume.policy_choice import PolicyBook
 from lasthop.delivery.http import HttpListener
 from lasthop.delivery.listener import Listener
+from lasthop.delivery.sms.sms_carrier import Heard
+from lasthop.delivery.sms.sms_link import SmsReceipt
 from lasthop.delivery.websocket import WebSocketListener
 from lasthop.errors import LasthopError, StoreError
 from lasthop.eventlog.exporter import Exporter, Rolling
@@ -207,8 +209,18 @@ async def running(
         def reachable(host: str) -> None:
             engine.reachable(host)
 
+        def receipted(receipt: SmsReceipt, heard: Heard) -> None:
+            engine.receipted(receipt, heard)
+
         air = await stack.enter_async_context(
-            on_air(settings, clock, boot=restored.boot, reachable=reachable, others=others)
+            on_air(
+                settings,
+                clock,
+                boot=restored.boot,
+                reachable=reachable,
+                receipts=receipted,
+                others=others,
+            )
         )
         writer = CommitWriter(store, next_commit=restored.next_commit)
         stack.push_async_callback(asyncio.to_thread, writer.close)
@@ -321,6 +333,7 @@ def _gateway(
         variants=settings.variants,
         limits=settings.limits.core(settings.ota),
         ppg_names=frozenset(listed(settings.pap.gateways)),
+        default_routes=tuple(route.route(name) for name, route in settings.default_routes.items()),
         patience=settings.pap.patience(),
         shared=settings.limits.shared.limits,
         zone=settings.limits.zone,

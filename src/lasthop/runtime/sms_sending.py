@@ -8,21 +8,17 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 import msgspec
-import structlog
 
 from lasthop.clock import Clock
 from lasthop.decision.routes import VARIANTS, Variant
 from lasthop.delivery.sms.smpp_link import SmppLink
-from lasthop.delivery.sms.sms_carrier import Heard, SmsCarrier
-from lasthop.delivery.sms.sms_link import SmsReceipt
+from lasthop.delivery.sms.sms_carrier import Receipts, SmsCarrier
 from lasthop.runtime.alarm import Alarm
 from lasthop.runtime.settings.short_messages import SmscSettings
 
 REFERENCES_PER_LIFE = 37
 """How many reference numbers are skipped at every start of the gateway, so that phones do not put
 parts of two messages together."""
-
-log = structlog.get_logger()
 
 
 def name_price(smscs: Mapping[str, SmscSettings]) -> None:
@@ -36,14 +32,14 @@ def name_price(smscs: Mapping[str, SmscSettings]) -> None:
 
 @asynccontextmanager
 async def send_by_sms(
-    smscs: Mapping[str, SmscSettings], clock: Clock, *, boot: int
+    smscs: Mapping[str, SmscSettings], clock: Clock, *, boot: int, receipts: Receipts
 ) -> AsyncIterator[SmsCarrier]:
     """Send short messages over these SMSCs for as long as the context lasts."""
     alarm = Alarm(clock)
     carrier = SmsCarrier(
         clock=clock,
         wake_at=alarm.ring_at,
-        receipts=_unwanted,
+        receipts=receipts,
         first_reference=boot * REFERENCES_PER_LIFE,
     )
     alarm.ring = carrier.wake
@@ -62,11 +58,6 @@ async def send_by_sms(
             task = asyncio.create_task(link.run())
             stack.push_async_callback(_stopped, task)
         yield carrier
-
-
-def _unwanted(receipt: SmsReceipt, heard: Heard) -> None:
-    log.debug("a receipt that nobody asked for", smsc=receipt.link, ids=receipt.message_ids)
-    heard(False)
 
 
 async def _stopped(task: asyncio.Task[None]) -> None:

@@ -40,6 +40,9 @@ class DeliveryRow(msgspec.Struct, array_like=True, gc=False):
     """Whether the body was sent ahead in pieces, and the message follows without it."""
     lane: int = 0
     """The lane that `seq` is a number of."""
+    receipt: int = 0
+    """What a network has said about the handset since the delivery was sent, as `SmsState` numbers
+    it; 0 if it has said nothing."""
 
 
 class SessionRow(msgspec.Struct, array_like=True, gc=False):

@@ -24,6 +24,7 @@ class ScriptedLink:
         self.price = price
         self.once = once
         self.up = True
+        self.receipts = True
         self.window = 10
         self.rests_until: Micros = 0
         self.sent: list[tuple[SmppUnit, Callable[[SmsOutcome], None]]] = []

@@ -19,6 +19,7 @@ from lasthop.core.session import Session
 from lasthop.decision.routes import Route
 from lasthop.message import Message
 from lasthop.store.commit import CredentialRow, DeliveryRow
+from lasthop.wire.smpp.commands import SmsState
 
 encode = msgspec.json.Encoder().encode
 
@@ -55,6 +56,9 @@ class DeliveryStatus(msgspec.Struct, omit_defaults=True):
     redelivered: bool = False
     reply: str | None = None
     """The id of the device's answer to the message, if it has sent one."""
+    receipt: str | None = None
+    """What the network has said since the message was sent: delivered, expired, deleted,
+    undeliverable, unknown or rejected. It is no confirmation of the client."""
 
 
 class Summary(msgspec.Struct):
@@ -242,6 +246,7 @@ def delivery_of(
         attempts=row.attempts,
         redelivered=row.redelivered,
         reply=None if reply is None else reply.id,
+        receipt=SmsState(row.receipt).name.lower() if row.receipt else None,
     )
 
 

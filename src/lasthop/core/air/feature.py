@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from lasthop.clock import MINUTE, SECOND, Micros
+from lasthop.core.air.expected_receipts import ExpectedReceipts
 from lasthop.core.air.hosts import HostIndex
 from lasthop.core.air.spending import CarriedDelivery, bound, count, most_of
 from lasthop.core.contacts.replies import note_reply
@@ -53,6 +54,7 @@ from lasthop.delivery.carrier import (
 from lasthop.errors import Rejected
 from lasthop.events import Kind
 from lasthop.message import DeliveryMethod, Message, Reliability, Target, TargetKind
+from lasthop.store.commit import Restored
 from lasthop.wire import tracecontext
 from lasthop.wire.pap.codes import abort_code
 
@@ -79,6 +81,7 @@ class AirFeature(CoreFeature):
         self._deliveries = spine.deliveries
         self._acceptance = spine.acceptance
         self.hosts = HostIndex()
+        self.receipts = ExpectedReceipts(spine.deliveries)
         spine.deliveries.registry.index(self.hosts)
         self._variants = spine.identity.variants
         """The variants that this gateway has carriers for."""
@@ -268,6 +271,8 @@ class AirFeature(CoreFeature):
         match outcome:
             case Sent():
                 deliveries.step(delivery, Step.HAND_OVER, now, "handed to the link")
+                if outcome.receipts:
+                    self.receipts.expect(delivery, outcome.receipts, now)
             case Confirmed():
                 if outcome.content is not None:
                     self._answer(delivery, outcome.content, now)
@@ -372,6 +377,12 @@ class AirFeature(CoreFeature):
             self._again_at = {d: t for d, t in self._again_at.items() if d.state < DELIVERED}
             self._needed = {d: n for d, n in self._needed.items() if d.state < DELIVERED}
             self._sweep_at = SWEEP + 2 * len(open_ones)
+
+    def restore(self, restored: Restored, now: Micros) -> None:
+        self.receipts.restore(restored.memories)
+
+    def removed(self, session: Session, now: Micros) -> None:
+        self.receipts.removed(session.device.number)
 
     def reachable_at(self, host: str, now: Micros) -> None:
         """Note that the client at this host has opened a session or a connection."""

@@ -223,7 +223,7 @@ class Acceptance:
     ) -> Message:
         """Accept one message for these devices, at least one; `attach` is called with the message
         before its first delivery."""
-        self._check_form(app, submission, now)
+        self.check_form(app, submission, now)
         self._check_room(source, [submission], [devices])
         return self._own(app, source, submission, devices, now, attach)
 
@@ -236,7 +236,7 @@ class Acceptance:
         return item
 
     def _check(self, app: str, submission: Submission, now: Micros) -> Mapping[int, Device]:
-        self._check_form(app, submission, now)
+        self.check_form(app, submission, now)
         for check in self._moments.check:
             check(submission)
         devices = self._moments.targets[submission.target.kind].reach(app, submission, now)
@@ -246,7 +246,8 @@ class Acceptance:
                 raise NobodyThere("an immediate message, and nobody can be reached now")
         return devices
 
-    def _check_form(self, app: str, submission: Submission, now: Micros) -> None:
+    def check_form(self, app: str, submission: Submission, now: Micros) -> None:
+        """Raise an error for a submission that the gateway would take from nobody."""
         limits = self._deliveries.limits
         behaviour = self._deliveries.behaviours.get(app)
         if behaviour is not None:

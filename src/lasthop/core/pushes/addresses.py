@@ -48,6 +48,8 @@ class AddressPlace(NamedTuple):
     devices: Mapping[int, Device]
     everyone: bool = False
     """Whether all of the devices must get a push; otherwise any one of them is enough."""
+    implied: DeviceRecord | None = None
+    """The device that is made of the address when the push is accepted; None if there is one."""
 
 
 class AddressBook(Index):

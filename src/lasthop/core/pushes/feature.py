@@ -8,6 +8,7 @@ its message's `Item`; how a push ended is in the rows of its deliveries.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TypeAlias
 
 import msgspec
 
@@ -20,7 +21,13 @@ from lasthop.core.publishing.fanout import Fanouts
 from lasthop.core.publishing.objections import check_possible
 from lasthop.core.publishing.submission import Submission, check_times
 from lasthop.core.publishing.targets import PlainTarget
-from lasthop.core.pushes.addresses import AddressBook, AddressNotServed, AddressPlace
+from lasthop.core.pushes.addresses import (
+    AddressBook,
+    AddressNotServed,
+    AddressPlace,
+    AddressUnknown,
+)
+from lasthop.core.pushes.default_routes import DefaultRoutes
 from lasthop.core.pushes.notification import Notifications
 from lasthop.core.pushes.push import PushInProgress
 from lasthop.core.pushes.push_ids import PushIds, identify
@@ -52,6 +59,9 @@ kB. A single group is not listed and has no limit."""
 MAX_HASTENED = 10_000
 """The largest number of deliveries that are begun at once when a push is taken back in part while
 its deliveries are still being begun."""
+
+Places: TypeAlias = list[tuple[str, AddressPlace | LasthopError]]
+"""What each address of a push stands for, or why the push is not for it."""
 
 RETRY_SPREADING = 5.0
 """Seconds after which an initiator may try again; about a hundred thousand deliveries can be begun
@@ -118,6 +128,9 @@ class PushFeature(CoreFeature):
         self._ppg_names = identity.ppg_names
         self.addresses = AddressBook()
         deliveries.registry.index(self.addresses)
+        self._contacts = spine.contacts
+        self._default_routes = DefaultRoutes(identity.default_routes)
+        deliveries.registry.index(self._default_routes)
         self._ids = PushIds()
         self._open: dict[int, PushInProgress] = {}
         """The open pushes, by message key."""
@@ -170,13 +183,14 @@ class PushFeature(CoreFeature):
         self._ids.check(identity, order.known, order.push_id)
         self.notifications.check_room(order.notify_to)
         check_times(order.submission, now)
-        places = self._resolve(app, order, now)
+        places = self._resolve(app, source, order, now)
         for _, place in places:
             if isinstance(place, AddressPlace):
                 self._acceptance.check_right(app, source, place.target)
         taken_back: list[Delivery] = []
         if order.replace is not None:
             places, taken_back = self._replacing(order, places, now)
+        places = self._made(app, places, order, now)
         target, devices, addressees = _spread(order.push_id, places)
         submission = msgspec.structs.replace(order.submission, target=target)
 
@@ -207,18 +221,16 @@ class PushFeature(CoreFeature):
         """Return whether a push-id was used lately, even if that push is not durable yet."""
         return self._ids.is_used(identity)
 
-    def _resolve(
-        self, app: str, order: Order, now: Micros
-    ) -> list[tuple[str, AddressPlace | LasthopError]]:
+    def _resolve(self, app: str, source: str, order: Order, now: Micros) -> Places:
         """Return what each address stands for, each once. If no address stands for a device that
         can have the push, raise the error of the first."""
-        found: list[tuple[str, AddressPlace | LasthopError]] = []
+        found: Places = []
         for text in dict.fromkeys(order.addresses):
             try:
-                place = self.find(app, text)
-                if order.assumed:
+                place = self._place(app, source, text)
+                if order.assumed and place.implied is None:
                     place = _fitting(place, order)
-                if not place.everyone:
+                if not place.everyone and place.implied is None:
                     check_possible(self._deliveries, place.devices, order.submission, now)
                 found.append((text, place))
             except LasthopError as error:
@@ -228,6 +240,38 @@ class PushFeature(CoreFeature):
             isinstance(p, AddressPlace) for _, p in found
         ):
             raise first
+        return found
+
+    def _place(self, app: str, source: str, text: str) -> AddressPlace:
+        """Return what an address stands for, or would stand for once this push is accepted."""
+        try:
+            return self.find(app, text)
+        except AddressUnknown:
+            address = parse_address(text)
+            record = self._default_routes.record(app, source, address)
+            # A device that was registered under this name keeps it.
+            if record is None or self._deliveries.registry.find(app, address.short):
+                raise
+            return AddressPlace(Target(TargetKind.DEVICE, address.short), {}, implied=record)
+
+    def _made(self, app: str, places: Places, order: Order, now: Micros) -> Places:
+        """Return the places with a device for each address that needs no registration."""
+        if not any(isinstance(place, AddressPlace) and place.implied for _, place in places):
+            return places
+        # From here on nothing may be refused: a device that is made stays.
+        self._acceptance.check_form(app, order.submission, now)
+        found: Places = []
+        for text, place in places:
+            if isinstance(place, AddressPlace) and place.implied is not None:
+                record = msgspec.structs.replace(place.implied, registered_at=now)
+                name = place.target.name
+                # The address may be given twice, or a device may have its name.
+                device = self._deliveries.registry.find(app, name)
+                if device is None:
+                    device = self._contacts.register(app, name, record, now)
+                found.append((text, AddressPlace(place.target, {device.number: device})))
+            else:
+                found.append((text, place))
         return found
 
     def find(self, app: str, text: str) -> AddressPlace:
@@ -240,15 +284,15 @@ class PushFeature(CoreFeature):
         return self.addresses.find(app, address, self._deliveries.registry)
 
     def _replacing(
-        self, order: Order, places: list[tuple[str, AddressPlace | LasthopError]], now: Micros
-    ) -> tuple[list[tuple[str, AddressPlace | LasthopError]], list[Delivery]]:
+        self, order: Order, places: Places, now: Micros
+    ) -> tuple[Places, list[Delivery]]:
         """Return the addresses that get the new push, and the deliveries of the old one whose place
         it takes."""
         if order.replaced is None:
             raise PushUnknown("there is no push to replace", push_id=order.push_id)
         assert order.replace is not None
         pending = self._pending(order.replaced.message, now)
-        kept: list[tuple[str, AddressPlace | LasthopError]] = []
+        kept: Places = []
         taken_back: dict[int, Delivery] = {}
         for text, place in places:
             if isinstance(place, LasthopError):
@@ -398,7 +442,7 @@ def _fitting(place: AddressPlace, order: Order) -> AddressPlace:
 
 
 def _spread(
-    push_id: str, places: list[tuple[str, AddressPlace | LasthopError]]
+    push_id: str, places: Places
 ) -> tuple[Target, dict[int, Device], tuple[Addressee, ...]]:
     """Return the target and devices of the message, and what is stored of each address."""
     if len(places) == 1:

@@ -17,6 +17,7 @@ from lasthop.store.commit import DeliveryRow
 from lasthop.store.pushes import Addressee, PushRow
 from lasthop.wire.pap.codes import STATES, MessageState
 from lasthop.wire.pap.outcomes import Audience, PushReport, combine
+from lasthop.wire.smpp.commands import SmsState
 
 
 class ReportedState(NamedTuple):
@@ -54,10 +55,23 @@ REPORTS: dict[State, ReportedState] = {
     State.SUPPRESSED: ReportedState(MessageState.UNDELIVERABLE, 4001),
 }
 
+_REMARKS: dict[int, str] = {
+    SmsState.DELIVERED: "sent; the network says that the handset has it",
+    SmsState.UNKNOWN: "sent; the network does not know what became of it",
+    SmsState.EXPIRED: "sent; the network says that the handset could not be reached in time",
+    **dict.fromkeys(
+        (SmsState.DELETED, SmsState.UNDELIVERABLE, SmsState.REJECTED),
+        "sent; the network says that the handset did not get it",
+    ),
+}
+"""What an initiator is told of a receipt: it makes no push confirmed (5.1.2.2.5.2)."""
+
 _UNREACHED = frozenset({2002, 2003, 2005})
 
 
-def report_of(state: State, code: int, at: Micros, method: DeliveryMethod) -> PushReport:
+def report_of(
+    state: State, code: int, at: Micros, method: DeliveryMethod, *, remark: str = ""
+) -> PushReport:
     """Return the report of one delivery; `method` is the delivery method that was asked for."""
     line = REPORTS[state]
     if code not in STATES[line.state].codes:
@@ -66,7 +80,7 @@ def report_of(state: State, code: int, at: Micros, method: DeliveryMethod) -> Pu
     if state is State.SENT and method is DeliveryMethod.ONESHOT:
         used = method
     # While it is pending, the time of its last change says nothing to an initiator.
-    return PushReport(line.state, code, at if state.final else None, used)
+    return PushReport(line.state, code, at if state.final else None, used, remark)
 
 
 def refused(addressee: Addressee, at: Micros) -> PushReport:
@@ -91,7 +105,9 @@ def reports_of(
 ) -> list[tuple[str, PushReport]]:
     """Return the reports of a push that is over, by address, from the rows in the store."""
     by_device = {
-        row.device: report_of(State(row.state), row.code, row.changed_at, method)
+        row.device: report_of(
+            State(row.state), row.code, row.changed_at, method, remark=_REMARKS.get(row.receipt, "")
+        )
         for row in deliveries
     }
     never_begun = [withdrawn(push.withdrawn_at)] if push.withdrawn_at else []

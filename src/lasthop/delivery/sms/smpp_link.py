@@ -110,6 +110,10 @@ class SmppLink:
         return self.terms.form.one_shot != "refuse"
 
     @property
+    def receipts(self) -> bool:
+        return self.terms.form.receipts
+
+    @property
     def up(self) -> bool:
         return self._sending.bound
 

@@ -53,7 +53,7 @@ class SmppForm(msgspec.Struct, frozen=True, kw_only=True):
     """The data coding of pushes: octets, for the phone itself."""
     long: LongForm = LongForm.HEADER
     one_shot: OneShot = OneShot.REFUSE
-    receipts: bool = False
+    receipts: bool = True
     """Whether the SMSC is asked for receipts."""
 
 

@@ -308,7 +308,7 @@ class SmsCarrier:
             self._pushes_by_id[name] = push
         if push.done == len(push.units):
             # PPG service, 5.1.2.2.5.1: an unconfirmed push is done once it was sent.
-            self._end(push, Sent(receipts=tuple(push.ids)))
+            self._end(push, Sent(receipts=tuple(push.ids) if push.link.receipts else ()))
         else:
             self._begun.append(push)
 

@@ -115,6 +115,11 @@ class SmsLink(Protocol):
         ...
 
     @property
+    def receipts(self) -> bool:
+        """Whether receipts will come for what the link accepts."""
+        ...
+
+    @property
     def up(self) -> bool:
         """Whether the link takes messages, now or when it has room."""
         ...

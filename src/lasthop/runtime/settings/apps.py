@@ -15,7 +15,7 @@ from msgspec import Meta
 from lasthop.clock import SECOND
 from lasthop.core.apps.behaviour import Behaviour
 from lasthop.core.surrogates.waiting import Failing, SurrogateTerms
-from lasthop.runtime.settings.short_messages import SmscSettings
+from lasthop.runtime.settings.short_messages import DefaultRouteSettings, SmscSettings
 from lasthop.runtime.surrogates.duty import Duty, Employment, Launch
 from lasthop.runtime.units import Duration, Size
 
@@ -109,9 +109,10 @@ NAMED: Mapping[str, type[msgspec.Struct]] = {
     "behaviours": AppBehaviour,
     "surrogates": SurrogateSettings,
     "smsc": SmscSettings,
+    "default_routes": DefaultRouteSettings,
 }
-"""The parts of the settings that have any number of sections, each with a name: that of an app, or
-of an SMSC."""
+"""The parts of the settings that have any number of sections, each with a name: that of an app, of
+an SMSC, or of a kind of addresses."""
 
-PLACEHOLDERS = {"behaviours": "APP", "surrogates": "APP", "smsc": "NAME"}
+PLACEHOLDERS = {"behaviours": "APP", "surrogates": "APP", "smsc": "NAME", "default_routes": "NAME"}
 """What stands for the name of a section in documents."""

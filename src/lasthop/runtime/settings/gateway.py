@@ -21,7 +21,7 @@ from lasthop.runtime.settings.operators import Plugins, Traces
 from lasthop.runtime.settings.other_ways import WaySettings
 from lasthop.runtime.settings.publishers import Access, Pap, Quotas
 from lasthop.runtime.settings.rights import RightsSettings, RuleSettings
-from lasthop.runtime.settings.short_messages import SmscSettings
+from lasthop.runtime.settings.short_messages import DefaultRouteSettings, SmscSettings
 from lasthop.runtime.surrogates.duty import Employment
 from lasthop.runtime.units import ListenAddress
 from lasthop.store.base import Durability
@@ -67,6 +67,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     behaviours: dict[str, AppBehaviour] = {}
     surrogates: dict[str, SurrogateSettings] = {}
     smsc: dict[str, SmscSettings] = {}
+    default_routes: dict[str, DefaultRouteSettings] = {}
     rules: list[RuleSettings] = []
     issuers: list[IssuerSettings] = []
 

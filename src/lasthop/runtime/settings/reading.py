@@ -86,6 +86,17 @@ def _refuse_contradictions(settings: Settings) -> None:
     for app, surrogate in settings.surrogates.items():
         if surrogate.state > MAX_STATE:
             raise InvalidRequest(f"surrogates.{app}.state: must be at most {Size(MAX_STATE)}")
+    for name, route in settings.default_routes.items():
+        if route.variant not in settings.variants:
+            raise InvalidRequest(
+                f"default_routes.{name}.variant: this gateway does not serve {route.variant!r};"
+                f" it serves {', '.join(sorted(settings.variants))}"
+            )
+        for pattern in route.addresses:
+            if ":" not in pattern:
+                raise InvalidRequest(
+                    f"default_routes.{name}.addresses: expected TYPE:VALUE, such as PLMN:+1555*"
+                )
     policy, known = settings.topics.policy, dict.fromkeys((*POLICIES, *settings.plugins.policies))
     if policy not in known:
         raise InvalidRequest(f"topics.policy: unknown policy {policy!r}; known: {', '.join(known)}")

@@ -1,4 +1,5 @@
-"""The settings of short messages: the SMSCs to which they are handed."""
+"""The settings of short messages: the SMSCs to which they are handed, and the addresses that need
+no registration."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from lasthop.clock import SECOND
+from lasthop.core.pushes.default_routes import DefaultRoute
 from lasthop.delivery.sms.smpp_link import SmppTerms, connections_of
 from lasthop.delivery.sms.smpp_units import LongForm, OneShot, SmppForm
 from lasthop.runtime.units import Duration
@@ -78,6 +80,10 @@ class SmscSettings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             " mode, or by data_sm in transaction mode."
         ),
     ] = OneShot.REFUSE
+    receipts: Annotated[
+        bool,
+        Meta(description="Whether the network is asked to say when a handset has a message."),
+    ] = True
     service_type: Annotated[
         str, Meta(description="SMPP's service type, if the operator asks for one.", max_length=5)
     ] = ""
@@ -115,6 +121,7 @@ class SmscSettings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             octets_coding=self.octets_coding,
             long=self.long,
             one_shot=self.one_shot,
+            receipts=self.receipts and self.mode != "transmitter",
         )
         return SmppTerms(
             name=name,
@@ -123,4 +130,45 @@ class SmscSettings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             connections=connections_of(self.mode, connection),
             form=form,
             price=self.price,
+        )
+
+
+class DefaultRouteSettings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Addresses that PAP initiators reach without registering a device, by the name NAME; one such
+    section for every kind. Without one, an address that no device has is refused."""
+
+    addresses: Annotated[
+        tuple[str, ...],
+        Meta(description='The addresses, such as "PLMN:+1555*" or "IPv4:192.0.2.*".', min_length=1),
+    ]
+    who: Annotated[
+        tuple[str, ...],
+        Meta(
+            description='The initiators that may address them: names of credentials, or "*" for'
+            " all. A name may have *.",
+            min_length=1,
+        ),
+    ]
+    variant: Annotated[
+        str, Meta(description="The protocol by which they are reached: sms, wsp, http ...")
+    ] = "sms"
+    app: Annotated[str, Meta(description="The app of these initiators.")] = "default"
+    most: Annotated[
+        int,
+        Meta(
+            description="Addresses that are remembered at a time; more are refused.",
+            ge=1,
+            le=1_000_000,
+        ),
+    ] = 100_000
+
+    def route(self, name: str) -> DefaultRoute:
+        """Return the default route in the form that the gateway uses."""
+        return DefaultRoute(
+            name=name,
+            app=self.app,
+            addresses=self.addresses,
+            who=self.who,
+            variant=self.variant,
+            most=self.most,
         )

@@ -27,7 +27,7 @@ from lasthop.runtime.settings.naming import (
 )
 from lasthop.runtime.settings.reading import nested
 from lasthop.runtime.settings.section_lists import EXAMPLES, LISTED
-from lasthop.runtime.settings.short_messages import SmscSettings
+from lasthop.runtime.settings.short_messages import DefaultRouteSettings, SmscSettings
 
 WIDTH = 98
 
@@ -35,6 +35,7 @@ SPECIMENS: Mapping[str, msgspec.Struct] = {
     "behaviours": AppBehaviour(),
     "surrogates": SurrogateSettings(place="package.module:Class"),
     "smsc": SmscSettings(url="smpp://127.0.0.1:2775"),
+    "default_routes": DefaultRouteSettings(addresses=("PLMN:+1555*",), who=("shop",)),
 }
 """An example section, with the defaults, for each part of the settings whose sections have
 names."""

@@ -38,6 +38,8 @@ class PushReport(NamedTuple):
     event_time: Micros | None = None
     method: DeliveryMethod | None = None
     """The delivery method that was really used; None if unknown."""
+    remark: str = ""
+    """What is known besides, for people."""
 
 
 PRECEDENCE: tuple[MessageState, ...] = (
@@ -113,7 +115,7 @@ def status_results(reports: Iterable[tuple[str, PushReport]]) -> tuple[StatusQue
         StatusQueryResult(
             found.state,
             found.code,
-            CODES[found.code].name if found.code in CODES else None,
+            found.remark or (CODES[found.code].name if found.code in CODES else None),
             found.event_time,
             addresses,
             QualityOfService(method=found.method) if found.method else None,
