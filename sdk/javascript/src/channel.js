@@ -21,6 +21,8 @@ import { CloseCode, DEFAULT_CONTENT_TYPE, DEFAULT_MAX_FRAME, DEFAULT_WINDOW, Fea
  * @typedef {object} Owner
  * @property {(welcome: Welcome) => void} welcomed
  * @property {(frames: Frame[]) => void} received
+ * @property {() => void} [silent] Called when the gateway has not answered in time.
+ * @property {() => void} [answers] Called when it answers after all.
  * @property {(reason: string, last: Close | null) => void} ended Called once, with the
  *   last CLOSE if what the gateway sent could be understood until then.
  *
@@ -33,11 +35,17 @@ import { CloseCode, DEFAULT_CONTENT_TYPE, DEFAULT_MAX_FRAME, DEFAULT_WINDOW, Fea
  * @property {((event: any) => void) | null} onmessage
  * @property {((event: any) => void) | null} onerror
  * @property {((event: any) => void) | null} onclose
+ * @typedef {{socket: Socket, received: unknown[], ended: string | null, patience?: number}} HeldSocket
+ *   An open socket over which nothing was said yet, what has arrived, and how long its HELLO may remain unanswered.
  * @typedef {new (url: string, protocol: string) => Socket} SocketClass
  */
 
 /** Milliseconds to wait for the WELCOME: the gateway may be on the far side of a satellite. */
 const WAIT_FOR_WELCOME = 30_000;
+
+/** How long a frame may remain unanswered before the channel counts as silent, in milliseconds. */
+const LEAST_PATIENCE = 1_000;
+const MOST_PATIENCE = 2_500;
 
 /** Unsent bytes above which only acknowledgements are added. */
 const HIGH_WATER = 256 * 1024;
@@ -56,8 +64,9 @@ export class Channel {
    * @param {Owner} owner
    * @param {() => number} now milliseconds since 1970
    * @param {boolean} [offered] whether to offer checksums where there is no TLS
+   * @param {HeldSocket} [held] a connection that is ready; without one it is made here
    */
-  constructor(WebSocket, url, hello, owner, now, offered = true) {
+  constructor(WebSocket, url, hello, owner, now, offered = true, held = undefined) {
     const started = now();
     this._owner = owner;
     this._now = now;
@@ -80,14 +89,43 @@ export class Channel {
     this._last = null;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this._timer = undefined;
-    this._socket = new WebSocket(url, "hop");
+    /** @type {number | null} When the oldest frame left that waits for an answer. */
+    this._waiting = null;
+    this._silent = false;
+    this._socket = held?.socket ?? new WebSocket(url, "hop");
     this._socket.binaryType = "arraybuffer";
     this._socket.onopen = () => this._write([this._hello]);
     this._socket.onmessage = ({ data }) => this._arrived(data);
     this._socket.onerror = () => {};
     this._socket.onclose = ({ reason }) => this._end(reason || "the gateway cannot be reached");
     this._deadline = started + WAIT_FOR_WELCOME;
+    this._expected = started + (held?.patience ?? WAIT_FOR_WELCOME);
     this._arm();
+    if (held) setTimeout(() => this._takeOver(held));
+  }
+
+  /**
+   * Go on with a connection that was ready before.
+   * @param {HeldSocket} held
+   */
+  _takeOver(held) {
+    if (held.ended === null) this._write([this._hello]);
+    for (const data of held.received) this._arrived(data);
+    if (held.ended !== null) this._end(held.ended);
+  }
+
+  /**
+   * End the channel without waiting for the gateway, which does not answer.
+   * @param {string} reason
+   */
+  drop(reason) {
+    this.close(CloseCode.BYE, reason);
+    this._end(reason);
+  }
+
+  /** Whether the gateway has not answered in time. */
+  get silent() {
+    return this._silent;
   }
 
   get roundTrip() {
@@ -121,6 +159,15 @@ export class Channel {
     const time = this._features & Feature.TIME ? this._roundTrip.timeToSend(now, bytes) : null;
     this._write(time ? [...frames, time] : frames);
     this._heartbeat?.onSent(now);
+    if (this._waiting === null && frames.some((frame) => frame.type === "message" && frame.seq !== null)) {
+      this._waiting = now;
+      this._arm();
+    }
+  }
+
+  /** How long the gateway may take to answer, in milliseconds. */
+  get _patience() {
+    return Math.min(Math.max(4 * (this._roundTrip.smoothed ?? 0), LEAST_PATIENCE), MOST_PATIENCE);
   }
 
   /**
@@ -163,6 +210,11 @@ export class Channel {
   /** @param {unknown} data */
   _arrived(data) {
     if (this._over || this._last) return;
+    this._waiting = null;
+    if (this._silent) {
+      this._silent = false;
+      this._owner.answers?.();
+    }
     try {
       if (!(data instanceof ArrayBuffer)) throw malformed("the hop protocol speaks in binary messages");
       const unit = new Uint8Array(data);
@@ -244,7 +296,9 @@ export class Channel {
   _arm() {
     if (this._over || this._last) return;
     clearTimeout(this._timer);
-    const due = this._heartbeat ? this._heartbeat.nextDue() : this._deadline;
+    let due = this._heartbeat ? this._heartbeat.nextDue() : this._deadline;
+    if (!this._heartbeat && !this._silent) due = Math.min(due, this._expected);
+    if (this._waiting !== null && !this._silent) due = Math.min(due, this._waiting + this._patience);
     const wait = Math.min(Math.max(0, due - this._now()), LONGEST_TIMER);
     this._timer = setTimeout(() => this._tick(), wait);
   }
@@ -252,8 +306,19 @@ export class Channel {
   _tick() {
     const now = this._now();
     if (!this._heartbeat) {
+      if (now >= this._expected && now < this._deadline && !this._silent) {
+        this._silent = true;
+        this._owner.silent?.();
+        if (this._over) return;
+      }
       if (now >= this._deadline) this.close(CloseCode.TIMEOUT, "the handshake took too long");
     } else {
+      if (this._waiting !== null && !this._silent && now >= this._waiting + this._patience) {
+        this._silent = true;
+        this._write([{ type: "ping" }]);
+        this._owner.silent?.();
+        if (this._over) return;
+      }
       const beat = this._heartbeat.check(now);
       if (beat === "ping") this._write([{ type: "ping" }]);
       else if (beat === "dead") this.close(CloseCode.TIMEOUT, "nothing was heard for too long");

@@ -12,7 +12,6 @@ import * as compose from "./compose.js";
 import { Contact } from "./contact.js";
 import { LasthopError, MessageRefused } from "./errors.js";
 import { MessageHandle, Status } from "./handle.js";
-import { Backoff } from "./retry.js";
 import { DEFAULT_TERMS, Session } from "./session.js";
 import { Turns } from "./turns.js";
 
@@ -29,6 +28,8 @@ import { Turns } from "./turns.js";
  * @property {string} name
  * @property {string} [token]
  * @property {Inbox} inbox
+ * @property {import("./ways.js").Way[]} [ways] Other ways to the gateway, used if they are preferred or the first
+ *   fails.
  * @property {string} [link] The kind of the device's link: wifi, mno ...
  * @property {string} [network] The name of the network: the operator, the SSID ...
  * @property {number} [heartbeat] Seconds of silence after which to check that the gateway is there.
@@ -63,15 +64,15 @@ export class Device {
       },
       this._now,
     );
-    const { url, WebSocket, link, network, heartbeat, checksums } = options;
+    const { url, ways = [], WebSocket, link, network, heartbeat, checksums } = options;
     /** @type {Contact} */
     this._contact = new Contact({
       turns: this._turns,
       WebSocket,
-      url,
+      ways: [{ url }, ...ways],
       place: { link, network, heartbeat },
       checksums,
-      backoff: new Backoff(options.backoff),
+      backoff: options.backoff,
       now: this._now,
       changed: () => this._changed(),
     });
@@ -153,6 +154,11 @@ export class Device {
   /** Whether the gateway has welcomed this device and the connection is still open. */
   get connected() {
     return this._contact.there;
+  }
+
+  /** The ways to the gateway, each with its state; the first is tried first. */
+  get ways() {
+    return this._contact.ways;
   }
 
   /** Why there is no contact, in words. */

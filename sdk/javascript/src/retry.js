@@ -47,9 +47,10 @@ export class Backoff {
   /**
    * Return the milliseconds to wait now; at least what the gateway asked for.
    * @param {Close | null} close
+   * @param {number} [longest] a lower limit for this time
    */
-  delay(close) {
-    const span = Math.min(this._longest, this._first * 2 ** Math.min(this._attempts, 30));
+  delay(close, longest = Infinity) {
+    const span = Math.min(longest, this._longest, this._first * 2 ** Math.min(this._attempts, 30));
     this._attempts += 1;
     return (close?.retryAfterMs ?? 0) + span * (0.5 + this._random() / 2);
   }
