@@ -181,7 +181,9 @@ async def test_topics_show_subscribers_and_the_ranks_of_what_waits(page: Page, b
         page.get_by_role("img", name=re.compile("Ranks of 48 undelivered"))
     ).to_be_visible()
     assert await page.locator("svg rect.fa").count() > 5
-    await expect(page.get_by_role("row", name=re.compile("door-sensor"))).to_contain_text("unified")
+    await expect(page.get_by_role("row", name=re.compile("door-sensor"))).to_contain_text(
+        "predictive"
+    )
 
 
 async def test_groups_and_queues_show_who_belongs_and_what_waits(page: Page, busy: Fleet) -> None:
