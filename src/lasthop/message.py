@@ -174,19 +174,64 @@ def format_id(key: int, salt: int) -> str:
 
 
 def parse_id(text: str) -> tuple[int, int | None]:
-    """Return the key and salt of a message id; the salt is None for the 16-digit short form.
+    """Return the key and salt of a message id; the salt is None for a short form: 16 hexadecimal
+    digits, or 12 letters and digits.
 
     >>> parse_id("00000000000000ff")
     (255, None)
     """
+    if len(text) == SHORT:
+        return _key_of_short(text), None
     if len(text) not in (16, 32):
-        raise ValueError("a message id must have 32 hexadecimal digits, or 16 in its short form")
+        raise ValueError(
+            "a message id must have 32 hexadecimal digits, or 16 or 12 characters in a short form"
+        )
     if not all(c in "0123456789abcdef" for c in text):
         raise ValueError("a message id may only have the digits 0-9 and a-f")
     key = int(text[:16], 16)
     if key > MAX_KEY:
         raise ValueError("a message id must start with a digit below 8")
     return key, int(text[16:], 16) if len(text) == 32 else None
+
+
+SHORT = 12
+"""Characters of the shortest form of a message id, as clients of ntfy know ids."""
+
+_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_VALUES = {digit: value for value, digit in enumerate(_DIGITS)}
+
+
+def short_form(key: int) -> str:
+    """Write a message's key in 12 letters and digits, which sort by the time of acceptance.
+
+    >>> short_form(255), parse_id(short_form(255))
+    ('000000000047', (255, None))
+    """
+    digits = []
+    for _ in range(SHORT):
+        key, digit = divmod(key, 62)
+        digits.append(_DIGITS[digit])
+    return "".join(reversed(digits))
+
+
+def _key_of_short(text: str) -> int:
+    key = 0
+    for digit in text:
+        value = _VALUES.get(digit)
+        if value is None:
+            raise ValueError("a short message id may only have letters and digits")
+        key = key * 62 + value
+    if key > MAX_KEY:
+        raise ValueError("no message has this short id")
+    return key
+
+
+def key_of_id(text: str) -> int | None:
+    """Return the key in a text that has the form of a message id; None for any other text."""
+    try:
+        return parse_id(text)[0]
+    except ValueError:
+        return None
 
 
 def key_time(key: int) -> Micros:

@@ -8,7 +8,7 @@ from itertools import count
 from typing import TypeVar
 
 from lasthop.clock import SECOND, Micros
-from lasthop.core.effects import Changed, Effect, Notify, Send
+from lasthop.core.effects import Appeared, Changed, Effect, Notify, Recall, Send
 from lasthop.core.gateway import Gateway, Identity
 from lasthop.core.limits import Limits
 from lasthop.core.registry import DeviceRecord, hash_token
@@ -56,6 +56,7 @@ class LiveInMemory:
         self._channels = count(1)
         self.sent: dict[int, list[Frame]] = {}
         self.notifies: list[Notify] = []
+        self.listeners: Callable[[Appeared], None] | None = None
         self.turn()
 
     def now(self) -> Micros:
@@ -146,6 +147,12 @@ class LiveInMemory:
                     changed.set()
             elif isinstance(effect, Notify):
                 self.notifies.append(effect)
+            elif isinstance(effect, Recall):
+                messages = self.store.messages(effect.keys)
+                had = self.store.delivered_to(effect.device, effect.keys)
+                self.gateway.recalled(effect.device, messages, had, self.time)
+            elif isinstance(effect, Appeared) and self.listeners is not None:
+                self.listeners(effect)
             elif isinstance(effect, Send):
                 self.sent.setdefault(effect.channel, []).extend(effect.frames)
 

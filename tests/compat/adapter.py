@@ -132,7 +132,7 @@ class Steady(Random):
 class Setting:
     """What is particular about the gateway of a scenario."""
 
-    limits: AbstractMapping[str, int] = field(default_factory=dict)
+    limits: AbstractMapping[str, Any] = field(default_factory=dict)
     surrogate: type[Surrogate] | None = None
     give_up_after: Micros = DAY
     """How long initiators are told what they do not hear."""

@@ -969,6 +969,50 @@ def _backup_second(stage: Stage) -> None:
     stage.run(2)
 
 
+# Topics that remember.
+
+
+def _history_first(stage: Stage) -> None:
+    stage.http("PUT", "/v1/topics/short/history", {"messages": 2, "age": 3600})
+    for n in range(4):
+        stage.publish(f"news {n}", "topic:news")
+        stage.publish(f"short {n}", "topic:short")
+    stage.publish("cancelled", "topic:news")
+    stage.message("DELETE", "cancelled")
+    stage.publish("not kept", "topic:news", headers={"cache": "no"})
+    stage.publish("soon", "topic:news", delay="30s")
+    stage.publish("gone soon", "topic:news", ttl=20)
+    stage.publish("old score", "topic:news", replace_key="score")
+    stage.publish("new score", "topic:news", replace_key="score")
+    phone = stage.device("phone")
+    tablet = stage.device("tablet")
+    phone.dial("wifi")
+    tablet.dial("mno", kind="datagram")
+    stage.run(1)
+    stage.http("PUT", "/v1/devices/phone/subscriptions/news?since=all")
+    stage.http("PUT", "/v1/devices/tablet/subscriptions/short?last=1")
+    stage.run(1)
+    stage.publish("live", "topic:news")
+    stage.run(1)
+    tablet.lose()
+    for n in range(150):
+        stage.publish(f"many {n}", "topic:many", f"{n}")
+    stage.run(1)
+    stage.http("PUT", "/v1/devices/tablet/subscriptions/many?since=all")
+    stage.run(0.005)
+
+
+def _history_second(stage: Stage) -> None:
+    stage.run(1)
+    stage.devices["phone"].dial("wifi")
+    stage.devices["tablet"].dial("wifi", kind="datagram")
+    stage.http("PUT", "/v1/devices/phone/subscriptions/short?since=all")
+    stage.run(60)
+    stage.publish("at the end", "topic:many")
+    stage.publish("the last", "topic:short")
+    stage.run(5)
+
+
 SCENARIOS = {
     scenario.name: scenario
     for scenario in (
@@ -1055,6 +1099,18 @@ SCENARIOS = {
                 "/v1/credentials",
                 "/v1/apps/default/behaviour",
                 "/v1/devices/phone/subscriptions",
+            ),
+        ),
+        Scenario(
+            "history",
+            _history_first,
+            _history_second,
+            questions=(
+                "/v1/devices",
+                "/v1/devices/phone/subscriptions",
+                "/v1/topics/news/history",
+                "/v1/topics/short/history",
+                "/v1/topics/many/history",
             ),
         ),
     )

@@ -10,6 +10,7 @@ from typing import Any
 
 from lasthop.clock import Micros
 from lasthop.core.effects import (
+    Appeared,
     Carry,
     Changed,
     CloseChannel,
@@ -18,6 +19,7 @@ from lasthop.core.effects import (
     Fetch,
     MatchFilters,
     Notify,
+    Recall,
     Send,
     SendPiece,
     SentElsewhere,
@@ -86,6 +88,7 @@ class Rig:
         self.disconnected: list[CloseChannel] = []
         self.changes: list[Changed] = []
         self.fetches: list[Fetch] = []
+        self.appeared: list[Appeared] = []
         self.feeds: list[SendPiece] = []
         """Pieces that have not left the unsent buffer; `drain` lets them."""
         self.carries: list[Carry] = []
@@ -240,6 +243,13 @@ class Rig:
                 self.consults.append(effect)
             elif isinstance(effect, MatchFilters):
                 self.matches.append(effect)
+            elif isinstance(effect, Recall):
+                messages = self.store.messages(effect.keys)
+                had = self.store.delivered_to(effect.device, effect.keys)
+                self.gateway.recalled(effect.device, messages, had, self.now)
+            elif isinstance(effect, Appeared):
+                assert effect.key in self.store.messages([effect.key])
+                self.appeared.append(effect)
             else:
                 self.fetches.append(effect)
 

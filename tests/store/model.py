@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from copy import deepcopy
 from typing import Any
 
@@ -33,6 +34,7 @@ from lasthop.store.pushes import (
     PushRow,
 )
 from lasthop.store.ranked import FeedRow, KeptRow, RankedChanges, RankedRestored, TopicRow
+from lasthop.store.remembered import HistoryChanges, HistoryRestored, RememberedRow
 from lasthop.store.streams import PieceRow, StreamChanges, StreamRow, StreamsRestored
 from lasthop.store.surrogates import (
     ConsultRow,
@@ -72,6 +74,7 @@ class Model:
         self.revisions: dict[int, RevisionRow] = {}
         self.records: list[GroupRow] = []
         self.group_messages: list[GroupMessageRow] = []
+        self.remembered: dict[int, RememberedRow] = {}
         self.streams: dict[int, StreamRow] = {}
         self.pieces: list[PieceRow] = []
         self.events: list[tuple[int, list[bytes]]] = []
@@ -117,6 +120,7 @@ class Model:
         self._apply_surrogates(commit.of(SurrogateChanges))
         self._apply_groups(commit.of(GroupChanges))
         self._apply_streams(commit.of(StreamChanges))
+        self._apply_history(commit.of(HistoryChanges))
         if commit.event_count:
             lines = bytes(commit.events).splitlines()
             assert len(lines) == commit.event_count
@@ -181,6 +185,13 @@ class Model:
         over = {key for key, row in changes.rows.items() if not row.open}
         self.pieces = [row for row in self.pieces if row.stream not in over]
 
+    def _apply_history(self, changes: HistoryChanges) -> None:
+        self.remembered |= changes.rows
+        self._no_longer(changes.forgotten)
+
+    def _no_longer(self, messages: Iterable[int]) -> None:
+        self.remembered = {k: row for k, row in self.remembered.items() if k not in messages}
+
     def _forget(self, number: int) -> None:
         self.devices = [row for row in self.devices if row.device != number]
         self.sessions = [row for row in self.sessions if row.device != number]
@@ -192,6 +203,7 @@ class Model:
         needed |= {row.message for row in self.consults.values()}
         needed |= {row.content for row in self.revisions.values() if row.open}
         needed |= {row.message for row in self.group_messages if row.open}
+        needed |= self.remembered.keys()
         limit = first_key_at(messages_before)
         gone = {m.key for m in self.messages if m.key < limit and m.key not in needed}
         horizon = min(self.exported_to, self.next_event - keep_events)
@@ -220,6 +232,7 @@ class Model:
         self.messages = [m for m in self.messages if m.key not in revised]
         self.revisions = {key: row for key, row in self.revisions.items() if key not in revised}
         self.group_messages = [row for row in self.group_messages if row.message not in gone]
+        self._no_longer(gone | revised)
         return self._difference(before)
 
     def _difference(self, before: Counts) -> Forgotten:
@@ -249,6 +262,7 @@ class Model:
                 "pushes": len(self.push_ids),
                 "notifications": len(self.notifications),
                 "addresses": len(self.addresses),
+                "remembered": len(self.remembered),
             },
         )
 
@@ -270,6 +284,9 @@ class Model:
             i: KnownPush(message, kept_rows.get(i)) for i, message in self.push_ids.items()
         }
         assert store.find(StreamRow, [*self.streams, 0]) == self.streams
+        for number in {row.device for row in self.deliveries} | {0}:
+            theirs = {row.message for row in self.deliveries if row.device == number}
+            assert store.delivered_to(number, [*kept, *theirs, 0]) == theirs
         pages = [(p.first, p.lines.splitlines()) for p in store.events(0, 1 << 30)]
         assert pages == self.events
         for first, lines in self.events:
@@ -326,6 +343,8 @@ class Model:
         streams = restored.of(StreamsRestored)
         assert list(streams.rows) == [row for _, row in sorted(self.streams.items()) if row.open]
         assert list(streams.pieces) == by_key(self.pieces)
+        history = restored.of(HistoryRestored)
+        assert list(history.rows) == [row for _, row in sorted(self.remembered.items())]
         opened = [row for row in by_key(self.deliveries) if row.open]
         needed = {row.message for row in opened} | {row.message for row in self.fanouts}
         assert list(restored.open) == [

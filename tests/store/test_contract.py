@@ -420,7 +420,7 @@ class TestReading:
             fanouts=1,
             credentials=1,
             events=4,
-            rows={"pushes": 0, "notifications": 0, "addresses": 0},
+            rows={"pushes": 0, "notifications": 0, "addresses": 0, "remembered": 0},
         )
 
 

@@ -20,6 +20,7 @@ from lasthop.store.base import Forgotten, Store
 from lasthop.store.commit import Commit, FanoutRow, MemoryRow, ReplyRow
 from lasthop.store.groups import GroupChanges, GroupMessageRow, GroupRow
 from lasthop.store.ranked import FeedRow, RankedChanges, TopicRow
+from lasthop.store.remembered import HistoryChanges, RememberedRow
 from lasthop.store.streams import PieceRow, StreamChanges, StreamRow
 from lasthop.store.surrogates import ConsultRow, RevisionRow, StateRow, SurrogateChanges
 from tests.store.conftest import Driver, memory_driver, sqlite_driver
@@ -123,6 +124,7 @@ class Drivers(RuleBasedStateMachine):
                     *data.draw(some(self._ranked(alive))),
                     *data.draw(some(self._group_messages())),
                     *data.draw(some(self._streams())),
+                    *data.draw(some(self._history(messages))),
                 ],
                 events=events,
             )
@@ -171,6 +173,11 @@ class Drivers(RuleBasedStateMachine):
                 max_size=2,
             ),
         )
+
+    def _history(self, new: list[Message]) -> st.SearchStrategy[HistoryChanges]:
+        rows = {m.key: RememberedRow(m.key, "app", "wärme", m.key % 3, len(m.body), 7) for m in new}
+        forgotten = st.lists(st.sampled_from(self.known or [1]), max_size=3)
+        return st.builds(HistoryChanges, rows=st.just(rows), forgotten=forgotten)
 
     def _streams(self) -> st.SearchStrategy[StreamChanges]:
         keys = st.sampled_from(self.known[:3] or [1])

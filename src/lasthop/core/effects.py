@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from lasthop.core.lifecycle import State
 from lasthop.delivery.carrier import Parcel
+from lasthop.message import Message
 from lasthop.surrogate.mail import Mail
 from lasthop.wire.hop.frames import CloseCode, Frame, Piece
 from lasthop.wire.pap.documents import Document
@@ -56,6 +57,28 @@ class Fetch:
     """Read messages from the store and hand them back by `fetched`."""
 
     keys: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """Read messages from the store for a device, find out of which of them it has or had a
+    delivery, and hand both back by `recalled`."""
+
+    device: int
+    keys: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Appeared:
+    """A message has durably appeared in a topic that somebody listens to."""
+
+    app: str
+    topic: str
+    key: int
+    place: int
+    """The message's place in the history of its topic; 0 if the topic does not remember it."""
+    message: Message | None
+    """The message, if it is in memory with its body; otherwise it has to be read from the store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +143,8 @@ Effect: TypeAlias = (
     | SentElsewhere
     | CloseChannel
     | Fetch
+    | Recall
+    | Appeared
     | Carry
     | Notify
     | Changed

@@ -9,7 +9,7 @@ a feature overrides those in which it takes part.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
@@ -583,6 +583,15 @@ class CoreFeature:
         """The gateway owns a message, new or after a restart: gates, a decider and observers may be
         attached before its first delivery."""
 
+    def accepted(self, message: Message, now: Micros) -> bool:
+        """The gateway has accepted a message, for which there may be no device; it is in the open
+        commit, and no delivery of it has begun. Return whether the feature keeps the message for
+        those who come later."""
+        return False
+
+    def withdrawn(self, app: str, key: int, now: Micros) -> None:
+        """A publisher has cancelled or replaced a message, whatever became of its deliveries."""
+
     def take_back(self, app: str, key: int, now: Micros) -> tuple[int, int] | None:
         """Take back a message of which no delivery is open, and return how many deliveries were
         taken back and for how many it is too late; None if the feature knows nothing of the
@@ -671,6 +680,12 @@ class CoreFeature:
     def fetched(self, messages: Mapping[int, Message], now: Micros) -> None:
         """Handle bodies that were read from the store; other features may have asked for some of
         them."""
+
+    def recalled(
+        self, device: int, messages: Mapping[int, Message], had: Collection[int], now: Micros
+    ) -> None:
+        """Handle messages that were read from the store for a device; of those in `had` it has or
+        had a delivery."""
 
     # After a restart.
 

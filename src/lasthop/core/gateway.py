@@ -242,6 +242,13 @@ class Gateway:
         for fetched in self._moments.fetched:
             fetched(messages, now)
 
+    def recalled(
+        self, device: int, messages: dict[int, Message], had: set[int], now: Micros
+    ) -> None:
+        """Handle the messages that the driver read from the store for a `Recall` effect."""
+        for recalled in self._moments.recalled:
+            recalled(device, messages, had, now)
+
     @property
     def horizon(self) -> int:
         """The number of the commit on which every answer and event so far depends."""

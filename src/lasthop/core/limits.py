@@ -4,10 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from lasthop.clock import DAY, SECOND, Micros
+import msgspec
+
+from lasthop.clock import DAY, HOUR, SECOND, Micros
 
 OF_DEVICES = "device:"
 """How the source of a message from a device begins."""
+
+
+class HistoryBounds(msgspec.Struct, frozen=True, kw_only=True):
+    """How much a topic remembers. A zero anywhere means nothing."""
+
+    age: Micros = 12 * HOUR
+    messages: int = 1000
+    bytes: int = 16 << 20
+
+    @property
+    def off(self) -> bool:
+        """Whether a topic with these bounds remembers nothing."""
+        return not (self.age and self.messages and self.bytes)
+
+
+USUAL_HISTORY = HistoryBounds()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +82,11 @@ class Limits:
     retained: int = 10_000
     """The largest number of messages of one ranked topic that wait for one device; beyond this
     those with the lowest rank are dropped, whatever the subscription asks for."""
+    history: HistoryBounds = USUAL_HISTORY
+    """How much each topic remembers, unless it or its app has bounds of its own."""
+    remembered: int = 500_000
+    """The largest number of messages that all topics together remember. Each takes some 250 bytes
+    of memory; the bodies are in the store."""
     fanout_batch: int = 500
     """The largest number of deliveries of one message that begin in one commit: a large topic must
     not hold up the commit of everyone else."""

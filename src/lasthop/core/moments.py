@@ -3,7 +3,7 @@ override a moment costs nothing there."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from lasthop.clock import Micros
@@ -25,6 +25,8 @@ class Moments:
     admit: tuple[Callable[[str, str, Sequence[Submission]], None], ...] = ()
     capacity: tuple[Callable[[str], int], ...] = ()
     owned: tuple[Callable[[Item], None], ...] = ()
+    accepted: tuple[Callable[[Message, Micros], bool], ...] = ()
+    withdrawn: tuple[Callable[[str, int, Micros], None], ...] = ()
     take_back: tuple[Callable[[str, int, Micros], tuple[int, int] | None], ...] = ()
     recall: tuple[Callable[[Delivery, Micros], bool], ...] = ()
     replied: tuple[Callable[[int, int, int], None], ...] = ()
@@ -49,6 +51,8 @@ class Moments:
     wake: tuple[Callable[[Micros], None], ...] = ()
     next_due: tuple[Callable[[], Micros | None], ...] = ()
     fetched: tuple[Callable[[Mapping[int, Message], Micros], None], ...] = ()
+
+    recalled: tuple[Callable[[int, Mapping[int, Message], Collection[int], Micros], None], ...] = ()
 
     restore: tuple[Callable[[Restored, Micros], None], ...] = ()
     attach: tuple[Callable[..., None], ...] = ()

@@ -19,6 +19,7 @@ import structlog
 
 from lasthop.clock import SECOND, Clock, Micros
 from lasthop.core.effects import (
+    Appeared,
     Carry,
     Changed,
     CloseChannel,
@@ -27,6 +28,7 @@ from lasthop.core.effects import (
     Fetch,
     MatchFilters,
     Notify,
+    Recall,
     Send,
     SendPiece,
     SentElsewhere,
@@ -111,6 +113,9 @@ class Engine:
         self._tell = tell
         self._consult = consult
         self._match = match
+        self.listeners: Callable[[Appeared], None] | None = None
+        """The function that tells listeners what appears in a topic; None without a door for
+        them."""
         self._loop = asyncio.get_running_loop()
         self._reading = ThreadPoolExecutor(1, thread_name_prefix="lasthop-reader")
         self._channels: dict[int, Channel] = {}
@@ -429,6 +434,11 @@ class Engine:
             elif isinstance(effect, MatchFilters):
                 assert self._match is not None, "a gateway with large bodies needs a match function"
                 self._match(effect)
+            elif isinstance(effect, Appeared):
+                if self.listeners is not None:
+                    self.listeners(effect)
+            elif isinstance(effect, Recall):
+                self._begin(self._recall(effect))
             else:
                 self._begin(self._fetch(effect))
 
@@ -486,6 +496,19 @@ class Engine:
             self._failed(error)
             return
         self.gateway.fetched(messages, self._clock.now())
+        self._poke()
+
+    async def _recall(self, recall: Recall) -> None:
+        def ask(reader: Reader) -> tuple[dict[int, Message], set[int]]:
+            return reader.messages(recall.keys), reader.delivered_to(recall.device, recall.keys)
+
+        try:
+            messages, had = await self.read(ask)
+        except StoreError as error:
+            log.error("messages could not be read", messages=len(recall.keys), error=str(error))
+            self._failed(error)
+            return
+        self.gateway.recalled(recall.device, messages, had, self._clock.now())
         self._poke()
 
     def _arm(self, now: Micros) -> None:

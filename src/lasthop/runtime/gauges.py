@@ -52,6 +52,17 @@ def show(
         "Outcomes of pushes that were not yet reported to their initiators.",
         lambda: len(gateway.notifications),
     )
+    histories = gateway.topics.histories
+    metrics.gauge(
+        "lasthop_remembered_messages",
+        "Messages that topics remember.",
+        lambda: histories.remembered,
+    )
+    metrics.gauge(
+        "lasthop_remembering_topics",
+        "Topics that remember anything.",
+        lambda: histories.topics,
+    )
     filters = gateway.topics.index.filters
     metrics.counts(
         "lasthop_filter_messages",

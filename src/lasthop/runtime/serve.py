@@ -331,7 +331,7 @@ def _gateway(
         name=settings.name,
         open_house=settings.open_house,
         variants=settings.variants,
-        limits=settings.limits.core(settings.ota),
+        limits=settings.limits.core(settings.ota, settings.topics),
         ppg_names=frozenset(listed(settings.pap.gateways)),
         default_routes=tuple(route.route(name) for name, route in settings.default_routes.items()),
         patience=settings.pap.patience(),

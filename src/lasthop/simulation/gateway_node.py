@@ -21,6 +21,7 @@ from lasthop.core.effects import (
     Fetch,
     MatchFilters,
     Notify,
+    Recall,
     Send,
     SendPiece,
     SentElsewhere,
@@ -297,6 +298,13 @@ class GatewayNode:
             assert self.store is not None
             messages = self.store.messages(effect.keys)
             self._kernel.after(self._write_time, lambda: self._fetched(gateway, messages))
+        elif isinstance(effect, Recall):
+            assert self.store is not None
+            messages = self.store.messages(effect.keys)
+            had = self.store.delivered_to(effect.device, effect.keys)
+            self._kernel.after(
+                self._write_time, lambda: self._recalled(gateway, effect.device, messages, had)
+            )
 
     def _match(self, gateway: Gateway, effect: MatchFilters) -> None:
         """Read a large body here: in virtual time there is no event loop to delay."""
@@ -334,6 +342,13 @@ class GatewayNode:
 
     def _withdraw(self, variant: str, number: int) -> bool:
         return self._carriers[variant].withdraw(number)
+
+    def _recalled(
+        self, gateway: Gateway, device: int, messages: dict[int, Message], had: set[int]
+    ) -> None:
+        if self.gateway is gateway:
+            gateway.recalled(device, messages, had, self._kernel.now())
+            self.turn()
 
     def _fetched(self, gateway: Gateway, messages: dict[int, Message]) -> None:
         if self.gateway is gateway:

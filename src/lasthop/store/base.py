@@ -99,6 +99,10 @@ class Reader(Protocol):
         """Return all deliveries of a message, in ascending order of device."""
         ...
 
+    def delivered_to(self, device: int, messages: Iterable[int]) -> set[int]:
+        """Return those of these messages of which the device has or had a delivery."""
+        ...
+
     def all_deliveries(self) -> Iterator[DeliveryRow]:
         """Yield every delivery, in ascending order of message and device.
 

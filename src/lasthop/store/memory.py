@@ -201,6 +201,10 @@ class MemoryStore:
         rows = self._kept.deliveries.get(message, {})
         return [copy(rows[device]) for device in sorted(rows)]
 
+    def delivered_to(self, device: int, messages: Iterable[int]) -> set[int]:
+        kept = self._kept.deliveries
+        return {key for key in messages if device in kept.get(key, {})}
+
     def all_deliveries(self) -> Iterator[DeliveryRow]:
         kept = self._kept.deliveries
         yield from [row for message in sorted(kept) for row in self.deliveries(message)]

@@ -24,6 +24,8 @@ from tests.access.live import LiveInMemory
 pytestmark = pytest.mark.usefixtures("both_ways_in")
 
 KEY = {"idempotency-key": "order-17"}
+NOT_KEPT = {"topic": "nobody", "body": "x", "headers": {"cache": "no"}}
+"""A message that is not needed once it was accepted."""
 ONE = {"device": "phone", "body": "x", "ttl": "1h"}
 
 
@@ -95,9 +97,9 @@ async def test_a_refused_request_does_not_use_its_key_up(http: httpx.AsyncClient
 async def test_a_key_is_known_longer_than_its_message(
     http: httpx.AsyncClient, live: LiveInMemory
 ) -> None:
-    first = await http.post("/v1/messages", json={"topic": "nobody", "body": "x"}, headers=KEY)
+    first = await http.post("/v1/messages", json=NOT_KEPT, headers=KEY)
     live.store.retire(messages_before=live.time + DAY, keys_before=0)
-    again = await http.post("/v1/messages", json={"topic": "nobody", "body": "x"}, headers=KEY)
+    again = await http.post("/v1/messages", json=NOT_KEPT, headers=KEY)
     assert again.json() == {"id": first.json()["id"][:16], "repeated": True}
 
 
@@ -170,7 +172,7 @@ class TestPublishersOfOneApp:
         self, shops: list[httpx.AsyncClient], live: LiveInMemory, retired: bool
     ) -> None:
         one, other, _ = shops
-        nobody = {"topic": "nobody", "body": "x"}
+        nobody = NOT_KEPT
         first = await one.post("/v1/messages", json=nobody, headers=KEY)
         as_before(live)
         if retired:

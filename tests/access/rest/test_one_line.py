@@ -31,7 +31,7 @@ async def published(
     answer = await http.post(path, content=b"text", headers=curl | named)
     assert answer.status_code == 202, answer.text
     (message,) = live.store.messages(r.message for r in live.store.all_deliveries()).values()
-    assert answer.json() == {"id": message.id}
+    assert answer.json() == {"id": message.id, "subscriptions": 1, "kept": True}
     return message
 
 

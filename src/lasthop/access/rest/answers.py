@@ -31,6 +31,18 @@ class Accepted(msgspec.Struct, omit_defaults=True):
     repeated: bool = False
     """Whether a message was published under this idempotency key before; if so, the id is that
     message's."""
+    subscriptions: int | None = None
+    """The number of subscribers of the topic that the message is for; absent for other targets."""
+    kept: bool | None = None
+    """Whether the topic remembers the message for those who come later; absent for other
+    targets."""
+
+
+class TopicAnswer(msgspec.Struct):
+    """What became of a message in its topic."""
+
+    subscriptions: int
+    kept: bool
 
 
 class AcceptedMany(msgspec.Struct, omit_defaults=True):
@@ -39,6 +51,9 @@ class AcceptedMany(msgspec.Struct, omit_defaults=True):
 
     ids: list[str]
     repeated: bool = False
+    topics: list[TopicAnswer | None] = []
+    """What became of each message in its topic, null for those with other targets; absent if there
+    is no message to a topic."""
 
 
 class DeliveryStatus(msgspec.Struct, omit_defaults=True):

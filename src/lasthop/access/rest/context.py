@@ -14,7 +14,7 @@ from starlette.types import Receive
 from lasthop.access.callers import Caller, Callers
 from lasthop.access.intake import Intake
 from lasthop.access.live_gateway import LiveGateway
-from lasthop.access.rest.answers import Accepted, AcceptedMany
+from lasthop.access.rest.answers import Accepted, AcceptedMany, TopicAnswer
 from lasthop.access.rest.policy_manager import PolicyManager
 from lasthop.access.rest.requests import Converter
 from lasthop.access.rest.settings import RestSettings
@@ -107,7 +107,7 @@ class OperationContext:
             receipt = await self.change(
                 lambda gateway, now: gateway.publish(app, source, submissions, now), ids_of
             )
-            return AcceptedMany(receipt.ids)
+            return accepted_of(receipt)
         text = checked_key(key)
         once = Idempotency(text, digest(), await self._find_key(app, source, text))
         try:
@@ -120,7 +120,7 @@ class OperationContext:
         except Overloaded as error:
             receipt = self._earlier(app, source, once, error)
         if receipt.repeated is None:
-            return AcceptedMany(receipt.ids)
+            return accepted_of(receipt)
         return AcceptedMany(await self._ids(receipt.repeated), repeated=True)
 
     async def _find_key(self, app: str, source: str, key: str) -> KeyRow | None:
@@ -246,10 +246,21 @@ def ids_of(receipt: Receipt) -> list[str]:
     return receipt.ids or [short_id(key) for key in receipt.repeated or ()]
 
 
+def accepted_of(receipt: Receipt) -> AcceptedMany:
+    """Return the answer for messages that are new."""
+    if not any(receipt.outcomes):
+        return AcceptedMany(receipt.ids)
+    topics = [None if o is None else TopicAnswer(*o) for o in receipt.outcomes]
+    return AcceptedMany(receipt.ids, topics=topics)
+
+
 def one_of(accepted: AcceptedMany) -> Accepted:
     """Return the answer for a single message, made from the answer for a batch that has only this
     message."""
-    return Accepted(accepted.ids[0], accepted.repeated)
+    outcome = accepted.topics[0] if accepted.topics else None
+    if outcome is None:
+        return Accepted(accepted.ids[0], accepted.repeated)
+    return Accepted(accepted.ids[0], accepted.repeated, outcome.subscriptions, outcome.kept)
 
 
 def checked_key(key: bytes) -> str:

@@ -22,6 +22,7 @@ NEEDS: Mapping[str, Verb] = {
     "get_streams_id_content": Verb.SEE_BODIES,
     "post_services_name_operation": Verb.SEE_BODIES,
     "put_topics_topic": Verb.PUBLISH,
+    "get_topics_topic_history": Verb.PUBLISH,
     "delete_topics_topic": Verb.PUBLISH,
 }
 """The right that an operation needs, by its id; one of the scope `devices` needs `administer`."""

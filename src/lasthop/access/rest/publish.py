@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope as Connection, Send
 from lasthop.access.callers import Caller
 from lasthop.access.direct import Request, Respond, Response
 from lasthop.access.rest.answers import AcceptedMany, encode
-from lasthop.access.rest.context import OperationContext, one_of
+from lasthop.access.rest.context import OperationContext, accepted_of, one_of
 from lasthop.access.rest.problems import INTERNAL, headers_of, problem_of
 from lasthop.access.rest.requests import Publication, decode, digest
 from lasthop.clock import Micros
@@ -117,7 +117,7 @@ class Publishing:
                 except Exception as error:
                     outcomes.append(error)
                 else:
-                    outcomes.append(AcceptedMany(receipt.ids))
+                    outcomes.append(accepted_of(receipt))
 
         try:
             await self._context.live.call(act)

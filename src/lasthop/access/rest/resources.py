@@ -83,6 +83,32 @@ class SubscribeQuery(msgspec.Struct, forbid_unknown_fields=True):
             " empty to receive all again"
         ),
     ] = None
+    since: Annotated[
+        str | None,
+        Meta(
+            description="Begin with what the topic remembers since the message of this id, a time"
+            " in seconds since 1970, or a duration ago such as 10m; all for everything"
+        ),
+    ] = None
+    last: Annotated[
+        Annotated[int, Meta(ge=0, le=100_000)] | None,
+        Meta(description="Begin with so many messages that the topic remembers, the newest"),
+    ] = None
+
+
+class HistoryTerms(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """How much a topic remembers; a zero anywhere means nothing."""
+
+    age: Annotated[
+        float,
+        Meta(ge=0, le=31_622_400, description="Seconds for which the topic remembers a message"),
+    ] = 43_200.0
+    messages: Annotated[
+        int, Meta(ge=0, le=100_000, description="Messages that the topic remembers, the newest")
+    ] = 1000
+    bytes: Annotated[
+        int, Meta(ge=0, le=1 << 30, description="Bytes of bodies that the topic remembers")
+    ] = 16 << 20
 
 
 class RankChange(msgspec.Struct, forbid_unknown_fields=True):

@@ -18,6 +18,7 @@ from lasthop.clock import Micros
 from lasthop.core.apps.credentials import Scope
 from lasthop.core.gateway import Gateway
 from lasthop.core.lifecycle import State
+from lasthop.core.topics.topic_history import beginning
 from lasthop.decision.volume.rules import MAX_RULES, ContextRule
 from lasthop.decision.volume.terms import TopicTerms
 from lasthop.errors import InvalidRequest, NotFound
@@ -150,10 +151,16 @@ async def subscribe(exchange: RestExchange) -> Response:
     """Subscribe a device to a topic, with terms if the request has any."""
     app, name, topic = exchange.caller.app, exchange.path("name"), exchange.path("topic")
     terms = await exchange.optional_body(TopicTerms)
-    xpath = exchange.query(SubscribeQuery).xpath
-    changed = await exchange.context.live.call(
-        lambda gateway, now: gateway.topics.subscribe(app, name, topic, now, terms, xpath=xpath)
-    )
+    query = exchange.query(SubscribeQuery)
+    last = None if query.last is None else str(query.last)
+
+    def act(gateway: Gateway, now: Micros) -> bool:
+        since = beginning(query.since, last, now)
+        return gateway.topics.subscribe(
+            app, name, topic, now, terms, xpath=query.xpath, since=since
+        )
+
+    changed = await exchange.context.live.call(act)
     return json_response(Subscribed(name, topic, subscribed=True, changed=changed))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from lasthop.clock import Micros
 from lasthop.core.deliveries import Deliveries
@@ -70,6 +71,15 @@ def own_key(source: str, key: str) -> str:
     return f"{source}\n{key}"
 
 
+class TopicOutcome(NamedTuple):
+    """What became of a message that was published to a topic."""
+
+    subscriptions: int
+    """The number of subscribers that the message is for; filters may still pass some over."""
+    kept: bool
+    """Whether the topic remembers the message for those who come later."""
+
+
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """The answer to a publisher once the commit is durable: ids in the order of the submissions.
@@ -80,6 +90,8 @@ class Receipt:
 
     ids: list[str]
     repeated: list[int] | None = None
+    outcomes: Sequence[TopicOutcome | None] = ()
+    """For each message what became of it in its topic; None if it is not for a topic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +136,14 @@ class Acceptance:
         if self._deliveries.rights is not None:
             for submission in submissions:
                 self.check_right(app, source, submission.target)
-        messages = self.accept(app, source, submissions, now)
+        outcomes: list[TopicOutcome | None] = []
+        messages = self.accept(app, source, submissions, now, outcomes)
         if once is not None:
             own = own_key(source, once.key)
             row = KeyRow(app, own, once.digest, messages[0].key, len(messages), now)
             self._deliveries.commits.open.keys.append(row)
             self.remember(row)
-        return Receipt([format_id(m.key, m.salt) for m in messages])
+        return Receipt([format_id(m.key, m.salt) for m in messages], outcomes=outcomes)
 
     def check_right(self, app: str, source: str, target: Target) -> None:
         """Raise an error unless the source of a message may send it to this target."""
@@ -152,10 +165,15 @@ class Acceptance:
         return keys
 
     def accept(
-        self, app: str, source: str, submissions: Sequence[Submission], now: Micros
+        self,
+        app: str,
+        source: str,
+        submissions: Sequence[Submission],
+        now: Micros,
+        outcomes: list[TopicOutcome | None] | None = None,
     ) -> list[Message]:
         """Accept a batch: every submission or none. The error of one among several names its
-        index."""
+        index. What becomes of messages to topics is added to `outcomes`."""
         reached: list[Mapping[int, Device]] = []
         try:
             for submission in submissions:
@@ -168,7 +186,7 @@ class Acceptance:
         for admit in self._moments.admit:
             admit(app, source, submissions)
         return [
-            self._own(app, source, submission, devices, now)
+            self._own(app, source, submission, devices, now, outcomes=outcomes)
             for submission, devices in zip(submissions, reached, strict=True)
         ]
 
@@ -176,6 +194,8 @@ class Acceptance:
         """Take a message back from every device that has not been sent it; None if no delivery of
         it is open."""
         item = self.find(app, key)
+        for withdrawn in self._moments.withdrawn:
+            withdrawn(app, key, now)
         if item is None:
             for take_back in self._moments.take_back:
                 taken_back = take_back(app, key, now)
@@ -209,6 +229,8 @@ class Acceptance:
         # Everyone has been sent the old one: there is nobody left for the new one.
         if not (devices or withdrawal.taken_back) or not rule.keeps(devices):
             return withdrawal, None
+        for withdrawn in self._moments.withdrawn:
+            withdrawn(app, key, now)
         return withdrawal, self._own(app, source, submission, devices, now)
 
     def accept_for(
@@ -284,6 +306,7 @@ class Acceptance:
         devices: Mapping[int, Device],
         now: Micros,
         attach: Callable[[Item], None] | None = None,
+        outcomes: list[TopicOutcome | None] | None = None,
     ) -> Message:
         deliveries = self._deliveries
         message = self._make(app, source, s, now)
@@ -298,6 +321,12 @@ class Acceptance:
                 size=len(s.body),
                 count=len(devices),
             )
+        kept = False
+        for accepted in self._moments.accepted:
+            kept = accepted(message, now) or kept
+        if outcomes is not None:
+            of_topic = s.target.topic is not None
+            outcomes.append(TopicOutcome(len(devices), kept) if of_topic else None)
         rule = self._moments.targets[s.target.kind]
         if devices or rule.keeps(devices):
             item = deliveries.own(message)

@@ -300,10 +300,10 @@ class Fanouts:
             del self._lanes[fanout.lane]
         self._deliveries.release(item)
 
-    def deliver(self, item: Item, device: Device, now: Micros) -> None:
+    def deliver(self, item: Item, device: Device, now: Micros, remark: str = "") -> None:
         """Begin the delivery of a message to one device, where the caller chooses the devices one
-        by one."""
-        self._deliver(item, device, now)
+        by one; a remark becomes a part of the event's reason."""
+        self._deliver(item, device, now, remark)
 
     def _deliver(self, item: Item, device: Device, now: Micros, remark: str = "") -> None:
         deliveries = self._deliveries

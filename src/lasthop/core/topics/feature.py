@@ -3,7 +3,7 @@ device's context."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import msgspec
 
@@ -27,8 +27,10 @@ from lasthop.core.spine import Spine
 from lasthop.core.topics.advertised import AdvertisedTopics
 from lasthop.core.topics.filter_queue import FilterQueue
 from lasthop.core.topics.filters import Sieve
+from lasthop.core.topics.histories import Histories
 from lasthop.core.topics.index import TopicIndex
 from lasthop.core.topics.subscriptions import TopicSubscriptions
+from lasthop.core.topics.topic_history import Since, beginning
 from lasthop.decision.volume.rules import ContextRule
 from lasthop.decision.volume.terms import TopicTerms, decode_terms
 from lasthop.errors import InvalidRequest, TooLarge
@@ -36,8 +38,9 @@ from lasthop.events import Kind
 from lasthop.message import Message, TargetKind
 from lasthop.store.commit import Restored
 from lasthop.store.ranked import RankedRestored
+from lasthop.store.remembered import HistoryRestored
 from lasthop.wire.hop.frames import FEED_TYPE, Headers, MessageFrame, Operation
-from lasthop.wire.hop.topics import XPATH_HEADER
+from lasthop.wire.hop.topics import LAST_HEADER, SINCE_HEADER, XPATH_HEADER
 from lasthop_xml.xpath.reading import Reading
 
 _decode_context = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -53,7 +56,8 @@ class TopicFeature(CoreFeature):
         self._unread = FilterQueue(deliveries, self.index.filters)
         deliveries.registry.index(self.index, TargetKind.TOPIC)
         self.advertised = AdvertisedTopics(deliveries, spine.fanouts)
-        self.subscriptions = TopicSubscriptions(spine, self.advertised, self.index)
+        self.histories = Histories(deliveries)
+        self.subscriptions = TopicSubscriptions(spine, self.advertised, self.index, self.histories)
 
     def targets(self) -> Mapping[TargetKind, TargetRule]:
         return {
@@ -81,8 +85,37 @@ class TopicFeature(CoreFeature):
         if self._unread.answered(key, reading):
             self._fanouts.go_on(key, now)
 
+    def accepted(self, message: Message, now: Micros) -> bool:
+        return self.histories.accepted(message, now)
+
+    def withdrawn(self, app: str, key: int, now: Micros) -> None:
+        self.histories.withdrawn(app, key)
+
+    def before_commit(self) -> None:
+        self.histories.before_commit()
+
+    def wake(self, now: Micros) -> None:
+        self.histories.wake(now)
+
+    def next_due(self) -> Micros | None:
+        return self.histories.next_due()
+
+    def recalled(
+        self, device: int, messages: Mapping[int, Message], had: Collection[int], now: Micros
+    ) -> None:
+        self.subscriptions.catching_up.recalled(device, messages, had, now)
+
+    def removed(self, session: Session, now: Micros) -> None:
+        self.subscriptions.catching_up.removed(session.device.number)
+
     def restore(self, restored: Restored, now: Micros) -> None:
         self.advertised.restore(restored.of(RankedRestored).topics)
+        memories = list(restored.memories)
+        self.histories.restore(restored.of(HistoryRestored).rows, memories, now)
+        self.subscriptions.catching_up.restore(memories)
+
+    def finish(self, now: Micros) -> None:
+        self.subscriptions.catching_up.finish(now)
 
     # Operations of administrators.
 
@@ -95,11 +128,12 @@ class TopicFeature(CoreFeature):
         terms: TopicTerms | None = None,
         *,
         xpath: str | None = None,
+        since: Since | None = None,
     ) -> bool:
         """Subscribe a device to a topic; return False if it is already subscribed with the same
         terms and filter."""
         session = self._deliveries.named(app, name)
-        return self.subscriptions.subscribe(session, topic, now, terms, xpath=xpath)
+        return self.subscriptions.subscribe(session, topic, now, terms, xpath=xpath, since=since)
 
     def unsubscribe(self, app: str, name: str, topic: str, now: Micros) -> bool:
         """End a device's subscription; return False if there was none."""
@@ -116,8 +150,10 @@ class TopicFeature(CoreFeature):
     ) -> None:
         self.subscriptions.check_right(session, frame.topic)
         terms = decode_terms(frame.body) if frame.body else None
-        xpath = dict(headers.extra).get(XPATH_HEADER)
-        self.subscriptions.subscribe(session, frame.topic, now, terms, xpath=xpath)
+        extra = dict(headers.extra)
+        xpath = extra.get(XPATH_HEADER)
+        since = beginning(extra.get(SINCE_HEADER), extra.get(LAST_HEADER), now)
+        self.subscriptions.subscribe(session, frame.topic, now, terms, xpath=xpath, since=since)
 
     def _unsubscribe(
         self, session: Session, frame: MessageFrame, headers: Headers, now: Micros

@@ -10,8 +10,11 @@ from lasthop.core.rights.rule import Verb
 from lasthop.core.session import Session
 from lasthop.core.spine import Spine
 from lasthop.core.topics.advertised import AdvertisedTopics
+from lasthop.core.topics.catching_up import CatchingUp
+from lasthop.core.topics.histories import Histories
 from lasthop.core.topics.index import TopicIndex
 from lasthop.core.topics.patterns import is_pattern
+from lasthop.core.topics.topic_history import Since
 from lasthop.decision.volume.context import meets
 from lasthop.decision.volume.rules import MAX_RULES, ContextRule, conditions, plain
 from lasthop.decision.volume.terms import TopicTerms
@@ -23,11 +26,14 @@ from lasthop.message import Target, TargetKind
 class TopicSubscriptions:
     """Changes what devices are subscribed to."""
 
-    def __init__(self, spine: Spine, topics: AdvertisedTopics, index: TopicIndex) -> None:
+    def __init__(
+        self, spine: Spine, topics: AdvertisedTopics, index: TopicIndex, histories: Histories
+    ) -> None:
         self._spine = spine
         self._deliveries = spine.deliveries
         self._topics = topics
         self._index = index
+        self.catching_up = CatchingUp(spine, histories, self._caught_up)
 
     def check_right(self, session: Session, topic: str | None) -> None:
         """Raise an error unless a device may subscribe to a topic, or to all topics of a
@@ -46,9 +52,11 @@ class TopicSubscriptions:
         *,
         by_rule: bool = False,
         xpath: str | None = None,
+        since: Since | None = None,
     ) -> bool:
         """Add a subscription, or change its terms or filter; return False if nothing changes. A
-        filter that is not given stays as it is; an empty one is removed."""
+        filter that is not given stays as it is; an empty one is removed. A new subscription begins
+        with what the topic remembers `since` a point."""
         device = session.device
         record = device.record
         topic = check_subscription(topic)
@@ -61,9 +69,23 @@ class TopicSubscriptions:
                 )
             # Raise an error for wrong terms before anything is changed.
             terms.subscription(record.zone, retention=self._deliveries.limits.retained)
+        pending = self.catching_up.topics(device.number)
         most = self._deliveries.limits.subscriptions_per_device
-        if len(record.subscriptions) >= most and topic not in record.subscriptions:
+        has = topic in record.subscriptions or topic in pending
+        if len(record.subscriptions) + len(pending) >= most and not has:
             raise QuotaExceeded("too many subscriptions", retry_after=60, limit=most)
+        if since is not None:
+            if is_pattern(topic) or xpath:
+                raise InvalidRequest(
+                    "a subscription with a pattern or a filter begins now, not with what topics"
+                    " remember",
+                    topic=topic,
+                )
+            if not has and terms is None and not since.nothing:
+                self.catching_up.begin(session, topic, since, now, at_once=False)
+                return True
+        if topic in pending and terms is None and xpath is None:
+            return False
         # The same for a wrong expression.
         filtered = xpath is not None and self._index.filters.set(device, topic, xpath)
         new = self._index.subscribe(device, topic)
@@ -86,14 +108,27 @@ class TopicSubscriptions:
             self._note(session)
         if changed:
             self._topics.subscribed(session, topic, now)
+        if since is not None and not has and not since.nothing:
+            self.catching_up.begin(session, topic, since, now, at_once=True)
         return changed or filtered
+
+    def _caught_up(self, session: Session, topic: str, now: Micros) -> None:
+        """Subscribe a device that has everything that the topic remembered."""
+        if self._index.subscribe(session.device, topic):
+            reason = "it has what the topic remembered"
+            self._deliveries.commits.record(
+                Kind.SUBSCRIBED, now, session, topic=topic, reason=reason
+            )
+            self._note(session)
+            self._topics.subscribed(session, topic, now)
 
     def unsubscribe(self, session: Session, topic: str | None, now: Micros) -> bool:
         """Remove a subscription; return False if there was none."""
         device = session.device
         topic = check_subscription(topic)
+        stopped = self.catching_up.stop(device.number, topic)
         if not self._index.unsubscribe(device, topic):
-            return False
+            return stopped
         if self._spine.terms is not None:
             self._spine.terms.unsubscribe(session, topic, now)
         device.record.ruled = [name for name in device.record.ruled if name != topic]

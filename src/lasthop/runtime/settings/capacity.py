@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from lasthop.access.rest.settings import RestSettings
 from lasthop.clock import DAY
-from lasthop.core.limits import Limits as CoreLimits
+from lasthop.core.limits import HistoryBounds, Limits as CoreLimits
 from lasthop.decision.policies import POLICIES
 from lasthop.decision.routes import Variant
 from lasthop.decision.volume.policy_choice import DEFAULT_POLICY, PolicyChoice
@@ -151,9 +151,16 @@ class LimitSettings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         Duration, Meta(description="Silence after which a device checks its connection.")
     ] = Duration(_limits.heartbeat)
 
-    def core(self, ota: Ota) -> CoreLimits:
+    def core(self, ota: Ota, topics: Topics | None = None) -> CoreLimits:
         """Return the limits in the form that the gateway uses."""
+        topics = topics or Topics()
         return CoreLimits(
+            history=HistoryBounds(
+                age=int(topics.remember),
+                messages=topics.remember_messages,
+                bytes=int(topics.remember_bytes),
+            ),
+            remembered=topics.remembered,
             carried_attempts=ota.attempts,
             carried_patience=ota.patience,
             body=self.body,
@@ -177,7 +184,27 @@ class LimitSettings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Topics(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """What is sent ahead to devices that keep the best messages of a topic until they are read."""
+    """What topics remember for those who come later, and what is sent ahead to devices that keep
+    the best messages of a topic until they are read."""
+
+    remember: Annotated[
+        Duration,
+        Meta(
+            description="How long a topic remembers its messages, unless it or its app says"
+            " otherwise; 0 switches that off."
+        ),
+    ] = Duration(_limits.history.age)
+    remember_messages: Annotated[
+        int,
+        Meta(description="Messages that one topic remembers, the newest.", ge=0, le=100_000),
+    ] = _limits.history.messages
+    remember_bytes: Annotated[
+        Size, Meta(description="Bytes of bodies that one topic remembers.")
+    ] = Size(_limits.history.bytes)
+    remembered: Annotated[
+        int,
+        Meta(description="Messages that all topics together remember.", ge=0),
+    ] = _limits.remembered
 
     policy: Annotated[
         str,

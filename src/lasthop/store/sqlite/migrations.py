@@ -15,7 +15,15 @@ from typing import NamedTuple
 
 from lasthop.errors import StoreBroken
 from lasthop.store.sqlite.connection import transaction
-from lasthop.store.tables import groups, lane_table, pushes, ranked, streams, surrogates
+from lasthop.store.tables import (
+    groups,
+    lane_table,
+    pushes,
+    ranked,
+    streams,
+    surrogates,
+    topic_histories,
+)
 
 APPLICATION_ID = 0x6C686F70
 """The number in the file's header by which `file` and lasthop recognise a store: "lhop"."""
@@ -125,6 +133,8 @@ MIGRATIONS: tuple[Migration, ...] = (
     ),
     # Lanes beside lane 0. Older programs would drop the lane of a delivery, which their rows lack.
     Migration(11, lane_table.SCHEMA),
+    # Topics begin with what they are sent from now on.
+    Migration(12, topic_histories.SCHEMA),
 )
 
 

@@ -23,6 +23,7 @@ from lasthop.store.sqlite.lines import unpack
 from lasthop.store.sqlite.migrations import check_version, version_of
 from lasthop.store.sqlite.pages import MessagePage
 from lasthop.store.tables import TABLES
+from lasthop.store.tables.base import THESE, as_json
 
 BATCH = 4096
 """Rows that are read at a time where there may be millions."""
@@ -80,6 +81,12 @@ class SqliteReader:
     def deliveries(self, message: int) -> list[DeliveryRow]:
         sql = "SELECT row FROM delivery WHERE message = ? ORDER BY device"
         return [_delivery.decode(row) for (row,) in self._all(sql, message)]
+
+    def delivered_to(self, device: int, messages: Iterable[int]) -> set[int]:
+        sql = f"SELECT message FROM delivery WHERE message IN {THESE} AND device = ?"
+        with store_errors():
+            rows = self._connection.execute(sql, (as_json(messages), device))
+            return {message for (message,) in rows}
 
     def all_deliveries(self) -> Iterator[DeliveryRow]:
         with self.snapshot() as view:

@@ -11,6 +11,7 @@ from lasthop.store.groups import GroupChanges, GroupMessageRow
 from lasthop.store.lanes import LaneChanges
 from lasthop.store.pushes import KnownPush, PushChanges
 from lasthop.store.ranked import RankedChanges
+from lasthop.store.remembered import HistoryChanges
 from lasthop.store.streams import StreamChanges, StreamRow
 from lasthop.store.surrogates import SurrogateChanges
 from lasthop.store.tables.base import Kept
@@ -20,6 +21,7 @@ from lasthop.store.tables.pushes import PushesInMemory, PushesInSqlite
 from lasthop.store.tables.ranked import RankedInMemory, RankedInSqlite
 from lasthop.store.tables.streams import StreamsInMemory, StreamsInSqlite
 from lasthop.store.tables.surrogates import SurrogatesInMemory, SurrogatesInSqlite
+from lasthop.store.tables.topic_histories import HistoryInMemory, HistoryInSqlite
 
 TABLES = (
     Kept(PushChanges, PushesInMemory, PushesInSqlite(), KnownPush),
@@ -28,4 +30,5 @@ TABLES = (
     Kept(GroupChanges, GroupsInMemory, GroupsInSqlite(), GroupMessageRow),
     Kept(StreamChanges, StreamsInMemory, StreamsInSqlite(), StreamRow),
     Kept(LaneChanges, LanesInMemory, LanesInSqlite()),
+    Kept(HistoryChanges, HistoryInMemory, HistoryInSqlite()),
 )

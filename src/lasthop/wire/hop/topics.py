@@ -8,6 +8,14 @@ XPATH_HEADER: Final = "lasthop-xpath"
 """The header that restricts a subscription to XML messages in which an XPath expression selects
 something; an empty value ends the restriction."""
 
+SINCE_HEADER: Final = "lasthop-since"
+"""The header that lets a new subscription begin with what the topic remembers: since an id, a time
+or a duration ago, or `all`."""
+
+LAST_HEADER: Final = "lasthop-last"
+"""The header that lets a new subscription begin with the last messages that the topic remembers, as
+many as it says."""
+
 
 def fits(pattern: str, topic: str) -> bool:
     """Whether a topic matches a pattern: `*` is one word, `#` any number of words.

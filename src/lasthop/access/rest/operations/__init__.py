@@ -8,6 +8,7 @@ from lasthop.access.rest.operations.groups import GROUPS
 from lasthop.access.rest.operations.messages import EXPLAIN, MESSAGES
 from lasthop.access.rest.operations.operation import Ask, Operation
 from lasthop.access.rest.operations.policies_on_trial import POLICY
+from lasthop.access.rest.operations.remembering import HISTORY
 from lasthop.access.rest.operations.rights import RIGHTS
 from lasthop.access.rest.operations.services import SERVICES
 from lasthop.access.rest.operations.streams import STREAMS
@@ -21,6 +22,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *STREAMS,
     *DEVICES,
     *TOPICS,
+    *HISTORY,
     *GROUPS,
     *ADMINISTRATION,
     *RIGHTS,
