@@ -77,3 +77,12 @@ def test_lanes_that_were_not_used_for_long_are_forgotten() -> None:
         meters.take(2 * n, 0, 1)
         meters.said(LaneFrame(2 * n, Ack(1, 1)))
     assert len(meters._lanes) <= 2 * MAX_LANES
+
+
+def test_a_lane_that_begins_after_a_pause_may_use_what_was_granted_before() -> None:
+    meters = LaneMeters(Credit(4, 1000))
+    meters.grant(Credit(0, 0))
+    for number in range(4):
+        meters.take(2, number, 10)
+    with pytest.raises(CreditExceeded):
+        meters.take(2, 4, 10)

@@ -19,10 +19,10 @@ class _LaneMeter:
 
     __slots__ = ("limit", "received", "sizes", "window")
 
-    def __init__(self, window: Credit, received: int) -> None:
+    def __init__(self, window: Credit, received: int, widest: int) -> None:
         self.received = received
         self.window = window
-        self.limit = received + window.messages
+        self.limit = received + widest
         self.sizes: dict[int, int] = {}
 
 
@@ -33,11 +33,15 @@ class LaneMeters:
     nothing is kept: so many others were used since that they must have closed.
     """
 
-    __slots__ = ("_byte_limit", "_bytes", "_count", "_lanes", "_limit", "_window")
+    __slots__ = ("_byte_limit", "_bytes", "_count", "_lanes", "_limit", "_widest", "_window")
 
     def __init__(self, window: Credit, claims: Iterable[LaneClaim] = ()) -> None:
         self._window = window
-        self._lanes = {claim.lane: _LaneMeter(window, claim.received) for claim in claims}
+        self._widest = window.messages
+        """The widest window of the session so far: what it allowed may still be on its way."""
+        self._lanes = {
+            claim.lane: _LaneMeter(window, claim.received, window.messages) for claim in claims
+        }
         self._count = 0
         self._bytes = 0
         self._limit = 0
@@ -83,7 +87,7 @@ class LaneMeters:
 
     def _lane(self, lane: int) -> _LaneMeter:
         lanes = self._lanes
-        meter = lanes.pop(lane, None) or _LaneMeter(self._window, 0)
+        meter = lanes.pop(lane, None) or _LaneMeter(self._window, 0, self._widest)
         lanes[lane] = meter
         if len(lanes) > 2 * MAX_LANES:
             oldest = next(iter(lanes))
@@ -95,5 +99,6 @@ class LaneMeters:
     def grant(self, window: Credit) -> None:
         """Note the window of the session that the peer is given from now on."""
         self._window = window
+        self._widest = max(self._widest, window.messages)
         self._limit = max(self._limit, window.messages + MAX_LANES)
         self._byte_limit = max(self._byte_limit, window.bytes + MAX_LANES * ROOM)
