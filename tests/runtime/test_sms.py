@@ -232,3 +232,28 @@ async def test_a_receipt_finds_its_message_after_a_restart(tmp_path: Path) -> No
         async with gateway(tmp_path, operator) as client:
             delivery = await receipted(client, key["id"])
             assert delivery["receipt"] == "delivered"
+
+
+async def test_a_limit_of_short_messages_holds_over_two_smscs_and_a_restart(
+    tmp_path: Path,
+) -> None:
+    async with Operator() as first, Operator() as second:
+        for life in range(2):
+            async with gateway(tmp_path, first, second) as client:
+                if not life:
+                    await register(client)
+                    wanted = {
+                        "links": [{"label": "sms", "tariff": {"per_unit": 1_500, "unit": 140}}],
+                        "limits": [{"amount": 7, "measure": "units", "period": "day"}],
+                    }
+                    changed = await client.put("/v1/devices/phone/preferences", json=wanted)
+                    assert changed.status_code in (200, 204), changed.text
+                for _ in range(2):
+                    text = {"device": "phone", "body": "y" * 200}
+                    (await client.post("/v1/messages", json=text)).raise_for_status()
+                    await asyncio.sleep(0.7)
+                if not life:
+                    assert first.smsc.submitted == 4
+                    await first.smsc.stop()
+        # Three messages of two parts each; a fourth would make it eight.
+        assert (first.smsc.submitted, second.smsc.submitted) == (4, 2)
