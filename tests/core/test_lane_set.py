@@ -12,7 +12,6 @@ import pytest
 from lasthop.clock import SECOND
 from lasthop.core.lifecycle import State
 from lasthop.core.outbound_lanes import FULL, IDLE
-from lasthop.core.sending import PlainSender
 from lasthop.core.session import Session
 from lasthop.message import Binding
 from lasthop.wire.hop.frames import (
@@ -48,10 +47,6 @@ def session_of(rig: Rig) -> Session:
 
 def lanes_of(rig: Rig, channel: int) -> list[tuple[int, int | None]]:
     return [(frame.lane, frame.seq) for frame in rig.messages(channel)]
-
-
-def unordered(monkeypatch: pytest.MonkeyPatch, *queues: str) -> None:
-    monkeypatch.setattr(PlainSender, "unordered", lambda _, queue: queue in queues)
 
 
 # Which lane.
@@ -465,11 +460,10 @@ NAMES: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("seed", range(int(os.environ.get("LASTHOP_LANE_SCHEDULES", "40"))))
 def test_nothing_is_lost_doubled_or_misordered(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    unordered(monkeypatch, "loose")
     random = Random(seed)
     monkeypatch.setattr("lasthop.core.outbound_lanes.MAX_LANES", random.choice([2, 3, 64]))
     window = random.choice([None, Credit(3, 1000), Credit(8, 10_000)])
-    rig = Rig(**LANES)
+    rig = Rig(**LANES, unordered=frozenset(("loose",)))
     device = LaneDevice(rig, window=window)
     device.dial(reliable=random.random() < 0.5)
     published: dict[int, tuple[Any, ...]] = {}

@@ -56,6 +56,8 @@ class Deliveries:
         self.watched: Counter[int] = Counter()
         self.behaviours = Behaviours({})
         """The behaviour of the messages of each app; most apps have none."""
+        self.unordered: frozenset[str] = frozenset()
+        """The queues whose messages may be handed over out of order, where there are lanes."""
         self.rights: Rights | None = None
         """The rights of devices and publishers; None if everything is allowed."""
         self.plain = Decider(self)

@@ -369,10 +369,6 @@ class Sender:
     def settled(self, session: Session, now: Micros) -> None:
         """All deliveries of the session that may leave now have left."""
 
-    def unordered(self, queue: str | None) -> bool:
-        """Return whether messages of a queue may be handed over out of order."""
-        return False
-
     def rests(self, delivery: Delivery, now: Micros) -> bool:
         """Return whether a delivery must not leave now, because the device's quiet times forbid it.
         A timer brings the delivery back at the first time allowed; if there is none, the delivery

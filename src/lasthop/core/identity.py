@@ -55,5 +55,7 @@ class Identity:
     """Reads tokens that issuers have signed; None if there are no issuers."""
     lanes: bool = False
     """Whether devices that know lanes get them; so far only rehearsals and tests say so."""
+    unordered: frozenset[str] = frozenset()
+    """The queues whose messages may be handed over out of order, where there are lanes."""
     device_messages: Rate | None = None
     """The rate at which one device may send messages; None if there is no limit."""

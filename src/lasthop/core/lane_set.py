@@ -48,10 +48,14 @@ class LaneOwner(Protocol):
 class Lanes(Generic[D]):
     """The lanes of one session beside lane 0."""
 
-    __slots__ = ("_deliveries", "_due", "_noted", "_session", "inbound", "out")
+    __slots__ = ("_deliveries", "_due", "_noted", "_session", "inbound", "out", "unordered")
 
-    def __init__(self, session: LaneSession, deliveries: LaneOwner) -> None:
+    def __init__(
+        self, session: LaneSession, deliveries: LaneOwner, unordered: frozenset[str]
+    ) -> None:
         self._session = session
+        self.unordered = unordered
+        """The queues whose messages may be handed over out of order."""
         self._deliveries = deliveries
         self._noted = False
         self._due: Micros | None = None

@@ -226,6 +226,11 @@ class OutboundLanes(Generic[D]):
         self.queues.pop(name, None)
         return None
 
+    @property
+    def waits(self) -> bool:
+        """Whether a delivery waits for its turn in a lane."""
+        return any(self.head(name) is not None for name in list(self.queues))
+
     def take_head(self, name: LaneName | None) -> None:
         """Remove the delivery that `head` returned."""
         heapq.heappop(self.queues[name])

@@ -155,7 +155,7 @@ def _resume(session: Session, row: SessionRow, now: Micros) -> None:
 
 def _restore_lane(deliveries: Deliveries, session: Session, row: SessionLaneRow) -> None:
     if session.lanes is None:
-        session.lanes = Lanes(session, deliveries)
+        session.lanes = Lanes(session, deliveries, deliveries.unordered)
     lanes = session.lanes.inbound if row.inbound else session.lanes.out
     lanes.restore(row.lane, row.record)
 

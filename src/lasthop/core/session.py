@@ -286,6 +286,13 @@ class Session:
             return self.best()
         return self.lanes.out.head(self.name_of(delivery)) or self.best()
 
+    @property
+    def waits(self) -> bool:
+        """Whether a pending delivery waits for its turn."""
+        if self.lanes is not None and self.lanes.out.waits:
+            return True
+        return self.best() is not None
+
     def take_best(self) -> None:
         """Remove the delivery that `best` returned."""
         assert self._waiting is not None
@@ -330,7 +337,7 @@ class Session:
         name = delivery.decider.lane(delivery)
         if name is None or not name[1] or not delivery.decider.any_order:
             return name
-        return (*name[:3], self.sender.unordered(name[1]))
+        return (*name[:3], self.lanes is not None and name[1] in self.lanes.unordered)
 
     def every_lane(self) -> Iterable[Lane[UnderWay]]:
         """Return all lanes towards the device, lane 0 first."""

@@ -55,6 +55,7 @@ class Spine:
         deliveries = Deliveries(
             registry=Registry(), commits=commits, keys=keys, limits=identity.limits
         )
+        deliveries.unordered = identity.unordered
         deliveries.sender = PlainSender(deliveries)
         deliveries.away_sender = NoAwaySender(deliveries)
         deliveries.behaviours = Behaviours(identity.behaviours)

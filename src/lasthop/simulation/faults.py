@@ -23,6 +23,7 @@ from lasthop.core.lifecycle import State
 from lasthop.core.limits import Limits
 from lasthop.core.names import parse_target
 from lasthop.core.preferences.feature import preferences_of
+from lasthop.core.session import Session
 from lasthop.core.surrogates.waiting import Failing
 from lasthop.device.terms import DeviceTerms
 from lasthop.events import Event, Kind
@@ -37,10 +38,11 @@ from lasthop.simulation.interconnects import Thrift, add_interconnects, climate
 from lasthop.simulation.kernel import Kernel
 from lasthop.simulation.ledger import CommitLedger
 from lasthop.simulation.link import Weather
+from lasthop.simulation.paused_lanes import LanePauses, add_lanes
 from lasthop.simulation.publisher import APP, Publisher
 from lasthop.simulation.pulls import add_pulls
 from lasthop.simulation.ranked import RANKED, add_ranked
-from lasthop.simulation.schedule import Batch, PlannedMessage, Schedule, draw
+from lasthop.simulation.schedule import LOOSE, Batch, PlannedMessage, Schedule, draw
 from lasthop.simulation.streams import (
     DEVICE_WINDOW,
     GATEWAY_WINDOW,
@@ -89,13 +91,17 @@ class RehearsalOutcome:
     commits: int
 
 
-def run(seed: int, *, messages: int = 50, sqlite: bool = False) -> RehearsalOutcome:
-    """Run and judge the schedule with this seed."""
+def run(
+    seed: int, *, messages: int = 50, sqlite: bool = False, lanes: bool = False
+) -> RehearsalOutcome:
+    """Run and judge the schedule with this seed; with `lanes`, gateway and devices use them."""
     schedule = draw(seed, messages=messages)
     add_ranked(schedule)
     add_groups(schedule)
     add_interconnects(schedule)
     add_pulls(schedule)
+    if lanes:
+        add_lanes(schedule)
     if not sqlite:
         return Rehearsal(schedule, MemoryDisk()).run()
     with tempfile.TemporaryDirectory(prefix="lasthop-faults-") as directory:
@@ -132,7 +138,13 @@ class Rehearsal:
             kernel,
             self._random,
             disk,
-            Identity(open_house=True, limits=limits, surrogates=served),
+            Identity(
+                open_house=True,
+                limits=limits,
+                surrogates=served,
+                lanes=schedule.lanes,
+                unordered=frozenset((LOOSE,)),
+            ),
             consult=None if self._worker is None else self._worker.consult,
             before_commit=self._dies_before,
             after_commit=self._dies_after,
@@ -181,6 +193,8 @@ class Rehearsal:
         introduced = self._kernel.run(until=self._introduced, limit=PATIENCE)
         start = self._start = self._kernel.now()
         self._playing = True
+        if schedule.lanes:
+            LanePauses(self._kernel, schedule.seed, self._gateway, self._sessions).begin()
         for batch in schedule.batches:
             self._kernel.at(start + batch.at, partial(self._publish, batch))
         for move in schedule.moves:
@@ -220,6 +234,7 @@ class Rehearsal:
             storage=schedule.storage.get(name),
             segment=SEGMENT,
             stream_window=DEVICE_WINDOW,
+            lanes=schedule.lanes,
         )
         if schedule.tight:
             terms = msgspec.structs.replace(terms, inbox_messages=schedule.window)
@@ -402,7 +417,11 @@ class Rehearsal:
         held = device_preferences is not None and bool(
             device_preferences.held or device_preferences.parked
         )
-        return held or session.best() is not None or bool(session.lane.outbound.in_flight)
+        return held or session.waits or session.in_flight
+
+    def _sessions(self) -> list[Session]:
+        gateway = self._gateway.gateway
+        return [] if gateway is None else gateway.deliveries.sessions()
 
     def _judge(self) -> RehearsalVerdict:
         plans = {w.number: w for batch in self._schedule.batches for w in batch.plans}

@@ -150,6 +150,7 @@ def _submission(plan: PlannedMessage, start: Micros, now: Micros) -> Submission:
         target=parse_target(plan.target),
         body=plan.body,
         priority=plan.priority,
+        queue=plan.queue,
         reliability=plan.reliability,
         method=plan.method,
         deliver_after=after,

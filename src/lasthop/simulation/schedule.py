@@ -22,6 +22,9 @@ from lasthop.simulation.link import Weather
 LANES = (4, 4, 4, 4, 7, 1)
 """Priorities to draw from: mostly the usual one, so that long lanes arise."""
 
+LOOSE = "loose"
+"""The queue whose messages need no order."""
+
 STREAMS = (Interconnect.STREAM,)
 DIALLED = (STREAMS, STREAMS, (Interconnect.STREAM, Interconnect.LOSSY), (Interconnect.LOSSY,))
 """Kinds of channels to draw from; the module `interconnects` has more."""
@@ -47,6 +50,7 @@ class PlannedMessage:
     size: int = 20
     method: DeliveryMethod = DeliveryMethod.NOT_SPECIFIED
     binding: Binding = Binding.NONE
+    queue: str | None = None
     pull: bool = False
     """Whether the body stays at the gateway until the device pulls it."""
 
@@ -138,6 +142,8 @@ class Schedule:
     patience: Micros = 60 * SECOND
     """How long a device may take over a message of the queue before another one gets it."""
     prefetch: int = 16
+    lanes: bool = False
+    """Whether gateway and devices use the lanes of the hop protocol."""
 
     @property
     def messages(self) -> int:

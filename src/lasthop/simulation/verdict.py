@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from lasthop.core.lifecycle import State
 from lasthop.message import Reliability
 from lasthop.simulation.ranked import RANKED, THRESHOLD
-from lasthop.simulation.schedule import PlannedMessage
+from lasthop.simulation.schedule import LOOSE, PlannedMessage
 
 RANKED_TARGET = f"topic:{RANKED}"
 
@@ -174,7 +174,7 @@ def _judge_order(
 
     A delayed message takes its place when its delay is over, so it is left out here.
     """
-    newest: dict[tuple[str, int, bool], int] = defaultdict(int)
+    newest: dict[tuple[str, int, str | None, bool], int] = defaultdict(int)
     seen: Counter[int] = Counter()
     for arrival in had:
         plan = plans[arrival.number]
@@ -183,10 +183,10 @@ def _judge_order(
         seen[arrival.number] += 1
         if plan.delay is not None or seen[arrival.number] > 1:
             continue
-        if plan.reliability is not Reliability.EXACTLY_ONCE:
+        if plan.reliability is not Reliability.EXACTLY_ONCE or plan.queue == LOOSE:
             continue
         # Numbers ascend among messages for a group, and among all others.
-        lane = (plan.source, plan.priority, plan.target.startswith("group:"))
+        lane = (plan.source, plan.priority, plan.queue, plan.target.startswith("group:"))
         if arrival.number < newest[lane]:
             verdict.add("misordered", f"{device} had {arrival.number} after {newest[lane]}")
         newest[lane] = max(newest[lane], arrival.number)

@@ -43,6 +43,6 @@ def begin_lanes(
             session.lanes = None
         return
     if session.lanes is None:
-        session.lanes = Lanes(session, deliveries)
+        session.lanes = Lanes(session, deliveries, deliveries.unordered)
     if isinstance(answer, ResumeNumbering):
         session.lanes.resumed(hello)
