@@ -60,8 +60,19 @@ async def hand_over(
 
 
 def refusal(answer: httpx.Response) -> tuple[int, str, str | None]:
-    """Status, code and field of a refusal."""
-    error: dict[str, Any] = answer.json()["error"]
+    """Status, code and field of a refusal, in the form of REST or of ntfy."""
+    told: dict[str, Any] = answer.json()
+    if isinstance(told["error"], str):
+        assert set(told) <= {"code", "http", "error", "problem", "field"}
+        assert told["http"] == answer.status_code == told["code"] // 100, told
+        return answer.status_code, told["problem"], told.get("field")
+    error: dict[str, Any] = told["error"]
     assert set(error) <= {"code", "detail", "field"}
     assert error["detail"]
     return answer.status_code, error["code"], error.get("field")
+
+
+def detail(answer: httpx.Response) -> str:
+    """What a refusal says to people."""
+    error: Any = answer.json()["error"]
+    return str(error if isinstance(error, str) else error["detail"])

@@ -98,7 +98,7 @@ async def deliveries(client: httpx.AsyncClient, message: str, count: int) -> dic
 async def publish(client: httpx.AsyncClient, body: bytes, content_type: str) -> str:
     answer = await client.post("/orders", content=body, headers={"Content-Type": content_type})
     assert answer.is_success, answer.text
-    return str(answer.json()["id"])
+    return str(answer.json()["message_id"])
 
 
 async def test_nobody_waits_while_a_large_body_is_read_for_filters(tmp_path: Path) -> None:

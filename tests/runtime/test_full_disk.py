@@ -101,9 +101,18 @@ async def house(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[House]:
     await house.rig.engine.close()
 
 
+def error_of(answer: httpx.Response) -> dict[str, Any]:
+    """The error of a refusal, in the form of REST or of ntfy."""
+    told: dict[str, Any] = answer.json()
+    if isinstance(told["error"], str):
+        return told | {"code": told["problem"], "detail": told["error"]}
+    error: dict[str, Any] = told["error"]
+    return error
+
+
 def opened(answer: httpx.Response) -> list[str]:
     """The ids in an answer that leaves open what becomes of them."""
-    error: dict[str, Any] = answer.json()["error"]
+    error = error_of(answer)
     assert (answer.status_code, error["code"]) == (503, "outcome_open")
     assert "the outcome is open" in error["detail"]
     ids: list[str] = error.get("ids", [])
@@ -112,7 +121,7 @@ def opened(answer: httpx.Response) -> list[str]:
 
 def refused(answer: httpx.Response) -> None:
     """It is said that nothing was done, and when to come again."""
-    error = answer.json()["error"]
+    error = error_of(answer)
     assert (answer.status_code, error["code"]) == (503, "overloaded")
     assert error["detail"] == "no room; nothing was done"
     assert answer.headers["retry-after"] == "1"
@@ -140,7 +149,7 @@ class TestPublishing:
         answer = await publish(house, path, given)
         ids = opened(answer)
         assert len(ids) == len(bodies)
-        said = answer.json()["error"]["detail"]
+        said = error_of(answer)["detail"]
         assert f"GET /v1/messages/{ids[0]} says 404 if it was not accepted" in said
         assert "retry-after" not in answer.headers  # Who repeats it by itself would double it.
         still_open = await house.http.get(f"/v1/messages/{ids[0]}")
@@ -158,7 +167,7 @@ class TestPublishing:
         after = House(house.rig.store.crash())
         for each in ids:
             assert (await after.http.get(f"/v1/messages/{each}")).status_code == 404
-        assert (await publish(after, path, given, **KEY)).status_code == 202
+        assert (await publish(after, path, given, **KEY)).status_code in (200, 202)
         assert after.rig.store.counts().messages == len(bodies)
         await after.rig.engine.close()
 
@@ -168,14 +177,19 @@ class TestPublishing:
         house.fill()
         first = await publish(house, path, given, **KEY)
         ids = opened(first)
-        assert "repeat it with the same Idempotency-Key" in first.json()["error"]["detail"]
+        assert "repeat it with the same Idempotency-Key" in error_of(first)["detail"]
         assert first.headers["retry-after"] == "1"
         again = await publish(house, path, given, **KEY)
         assert [each[:16] for each in opened(again)] == [each[:16] for each in ids]
         await house.make_room()
         last = await publish(house, path, given, **KEY)
         assert last.status_code == 200
-        assert last.json() == {**_accepted(path, given, ids), "repeated": True}
+        told = last.json()
+        assert told["repeated"] is True
+        if isinstance(given, str):
+            assert [told["message_id"]] == ids
+        else:
+            assert told == {**_accepted(path, given, ids), "repeated": True}
         await house.delivered(*bodies)
 
     async def test_when_the_disk_is_known_to_be_full_nothing_is_done(
@@ -191,7 +205,7 @@ class TestPublishing:
     async def test_what_was_accepted_before_is_known_while_the_disk_is_full(
         self, house: House, path: str, given: Any, bodies: list[bytes]
     ) -> None:
-        assert (await publish(house, path, given, **KEY)).status_code == 202
+        assert (await publish(house, path, given, **KEY)).status_code in (200, 202)
         house.fill()
         opened(await house.http.put("/v1/groups/crew"))
         again = await publish(house, path, given, **KEY)

@@ -83,8 +83,7 @@ class Front:
         if scope["path"] == path:
             await devices(scope, receive, send)
         else:
-            await receive()
-            await send({"type": "websocket.close", "code": 1008, "reason": "no such path"})
+            await self._rest(scope, receive, send)
 
 
 async def _answer(send: Send, status: int, content_type: str, body: bytes) -> None:

@@ -52,6 +52,14 @@ def show(
         "Outcomes of pushes that were not yet reported to their initiators.",
         lambda: len(gateway.notifications),
     )
+    hub = door.hub
+    metrics.gauge("lasthop_listeners", "Listeners of topics over HTTP.", lambda: hub.count)
+    metrics.counts(
+        "lasthop_listener_messages",
+        "Messages handed to listeners of topics over HTTP, and listeners that fell behind.",
+        ["outcome"],
+        lambda: {("sent",): hub.sent, ("fell behind",): hub.fallen_behind},
+    )
     histories = gateway.topics.histories
     metrics.gauge(
         "lasthop_remembered_messages",

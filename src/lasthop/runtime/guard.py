@@ -19,6 +19,7 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 from uvicorn.protocols.utils import is_ssl
 
+from lasthop.access.receive.receive_door import TRANSPORT
 from lasthop.delivery.tcp import TLS_HANDSHAKE
 from lasthop.errors import InvalidRequest, LasthopError, Limited, Overloaded
 from lasthop.runtime.admission import Admission, ConnectionPlace
@@ -307,6 +308,7 @@ class GuardedProtocol(CertifiedProtocol):
         for name, value in fields:
             super().on_header(name, value)
         self.url = url
+        self.scope[TRANSPORT] = self.transport  # type: ignore[literal-required]
         super().on_headers_complete()
         self._phase = BODY
         if not self.parser.should_upgrade():

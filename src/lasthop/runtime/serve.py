@@ -279,6 +279,7 @@ async def running(
             stack.callback(engine.send_away, settings.ways.moved)
 
         door = _door(settings, engine, writer, log_directory, surrogate_workers, trials)
+        engine.listeners = door.hub.appeared
         pap_door = _pap_door(engine, initiators, door, destinations)
         by_websocket = WebSocketListener(engine, clock=clock)
         by_requests = HttpListener(
@@ -311,6 +312,7 @@ async def running(
         stack.push_async_callback(by_requests.stop)
         await web.start()
         stack.push_async_callback(live.close)
+        stack.push_async_callback(door.hub.close)
         stack.callback(engine.drain)
 
         places = interconnects.places(settings, sockets, first_start=restored.boot == 1)
@@ -431,6 +433,7 @@ def _door(
         erase=lambda device: _erase(writer, device),
         surrogate_manager=surrogate_workers,
         policy_manager=trials,
+        receiving=settings.receiving(),
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
+from lasthop.access.receive.receive_door import TRANSPORT
 from lasthop.errors import InvalidRequest
 from lasthop.runtime.refusals import refusal
 
@@ -56,6 +57,7 @@ class UpgradedProtocol(WebSocketsSansIOProtocol):
     async def run_asgi(self) -> None:
         """Run the ASGI conversation, and abort the connection if the peer does not read the end of
         it."""
+        self.scope[TRANSPORT] = self.transport  # type: ignore[literal-required]
         await super().run_asgi()
         if not self.disconnected:
             self._cutting = self.loop.call_later(self.linger, self.transport.abort)

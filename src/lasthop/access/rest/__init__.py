@@ -3,8 +3,8 @@
 `requests` holds what may be asked and turns it into submissions, `administration` and `resources`
 what administrators may ask for, `answers` what is said back. `operations` lists every operation
 once: routing, the OpenAPI document and the administrative commands are all made from it.
-Publishing, by `publish` and `one_line`, is bare ASGI, and does without even that where a request is
-small; everything else goes through Starlette's router.
+Publishing, by `publish` and in the one-line form (`access.ntfy`), is bare ASGI, and does without
+even that where a request is small; everything else goes through Starlette's router.
 """
 
 from __future__ import annotations

@@ -19,17 +19,20 @@ from starlette.types import Receive, Scope as Connection, Send
 
 import lasthop
 from lasthop.access.live_gateway import LiveGateway
+from lasthop.access.ntfy.ntfy_door import NtfyDoor
+from lasthop.access.receive.hub import Hub, ReceiveSettings
+from lasthop.access.receive.receive_door import ReceiveDoor
 from lasthop.access.rest.answers import encode
 from lasthop.access.rest.context import Erase, Explain, OperationContext
 from lasthop.access.rest.exchange import RestExchange
 from lasthop.access.rest.misdirected import misdirected
-from lasthop.access.rest.one_line import RESERVED, answer_line, refuse_reserved, topic_in
 from lasthop.access.rest.openapi import document
 from lasthop.access.rest.operation_rights import check_right
 from lasthop.access.rest.operations import EXPLAIN, OPERATIONS, Operation
 from lasthop.access.rest.policy_manager import PolicyManager
 from lasthop.access.rest.problems import INTERNAL, headers_of, of_routing, problem_of
 from lasthop.access.rest.publish import Publishing, publish
+from lasthop.access.rest.reserved import RESERVED
 from lasthop.access.rest.settings import RestSettings
 from lasthop.access.rest.surrogate_manager import SurrogateManager
 from lasthop.core.apps.credentials import FIRST
@@ -60,6 +63,7 @@ def make_app(
     surrogate_manager: SurrogateManager | None = None,
     policy_manager: PolicyManager | None = None,
     routes: Sequence[BaseRoute] = (),
+    receiving: ReceiveSettings | None = None,
 ) -> Door:
     """Make the REST door of a gateway, to be served or mounted at the root.
 
@@ -75,19 +79,28 @@ def make_app(
         surrogate_manager=surrogate_manager,
         policy_manager=policy_manager,
     )
-    return Door(context, routes)
+    return Door(context, routes, receiving or ReceiveSettings())
 
 
 class Door:
     """The REST door: an ASGI application that also counts refusals by error code, for the
     metrics."""
 
-    def __init__(self, context: OperationContext, routes: Sequence[BaseRoute]) -> None:
+    def __init__(
+        self,
+        context: OperationContext,
+        routes: Sequence[BaseRoute],
+        receiving: ReceiveSettings,
+    ) -> None:
         operations = OPERATIONS if context.explain is None else (*OPERATIONS, EXPLAIN)
         self.context = context
         self.take = Publishing(context).take
         """Answers small POST requests to `MESSAGES` whose whole body has arrived."""
-        self._taken = {_first_segment(route) for route in routes}
+        self.hub = Hub(context.live, receiving)
+        """The listeners of topics; whoever runs the gateway tells it what appears."""
+        self._receiving = ReceiveDoor(context.live, context.callers, self.hub)
+        self._ntfy = NtfyDoor(context, self._receiving)
+        self._taken = frozenset(_first_segment(route) for route in routes)
         self._router = Router(
             [*routes, *_operations(context, operations), *_pages(operations)],
             redirect_slashes=False,
@@ -104,8 +117,8 @@ class Door:
         return self.context.waiting
 
     async def __call__(self, connection: Connection, receive: Receive, send: Send) -> None:
-        if connection["type"] != "http":
-            await self._router(connection, receive, send)
+        if connection["type"] == "websocket":
+            await self._listen(connection, receive, send)
             return
         try:
             await self._serve(connection, receive, send)
@@ -125,15 +138,19 @@ class Door:
         if path == MESSAGES and method == "POST":
             await publish(self.context, connection, receive, send)
             return
-        segment = topic_in(path)
-        if segment is None or segment in self._taken:
-            await self._route(connection, receive, send)
-        elif segment not in RESERVED:
-            await answer_line(self.context, connection, receive, send)
-        elif method in {"POST", "PUT"}:
-            raise refuse_reserved(segment, self.context.settings.pap)
+        if self._ntfy.serves(path, method, self._taken):
+            await self._ntfy(connection, receive, send)
         else:
             await self._route(connection, receive, send)
+
+    async def _listen(self, connection: Connection, receive: Receive, send: Send) -> None:
+        """Serve a WebSocket of a listener; there is no other at this door."""
+        topics, _, kind = connection["path"][1:].partition("/")
+        if kind == "ws" and topics not in RESERVED:
+            await self._receiving.receive_websocket(connection, receive, send, topics)
+        else:
+            await receive()
+            await send({"type": "websocket.close", "code": 1008, "reason": "no such path"})
 
     async def _route(self, connection: Connection, receive: Receive, send: Send) -> None:
         # Makes Starlette's router raise its refusals instead of sending them.
@@ -192,6 +209,8 @@ def _pages(operations: Sequence[Operation]) -> list[Route]:
             ),
         ),
         _page("/", lambda: RedirectResponse("/docs")),
+        # What clients of ntfy ask for.
+        _page("/v1/health", lambda: Response(b'{"healthy":true}\n', media_type="application/json")),
     ]
 
 

@@ -256,7 +256,7 @@ class Converter:
         self._set_times(p, result)
         if answers is not None:
             _answer(result, answers)
-        self._check_size(result)
+        self.check_size(result)
         return result
 
     def _set_times(self, p: Publication, s: Submission) -> None:
@@ -281,7 +281,8 @@ class Converter:
             )
         return self._now + duration(after, relative)
 
-    def _check_size(self, s: Submission) -> None:
+    def check_size(self, s: Submission) -> None:
+        """Raise an error for a submission that is too large with its title and headers."""
         size, limit = len(s.body), self._max_message
         if size > limit:
             raise TooLarge("body too large", size=size, limit=limit)

@@ -21,6 +21,8 @@ class Scope(StrEnum):
 
     PUBLISH = "publish"
     """Publish messages; follow, cancel and replace the credential's own messages."""
+    SUBSCRIBE = "subscribe"
+    """Receive topics over HTTP, without being a device."""
     DEVICES = "devices"
     """Register, change and remove the app's devices."""
     ADMIN = "admin"

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from lasthop.access.pap import PapSettings
+from lasthop.access.receive.hub import ReceiveSettings
 from lasthop.access.rest.settings import RestSettings
 from lasthop.core.apps.behaviour import Behaviour
 from lasthop.core.quota import Rate
@@ -126,6 +127,14 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             notify_hosts=listed(pap.notify_hosts),
             notify_private=private,
             traced=bool(self.traces.endpoint),
+        )
+
+    def receiving(self) -> ReceiveSettings:
+        """Return the settings of receiving over HTTP."""
+        return ReceiveSettings(
+            listeners=self.http.listeners,
+            per_address=self.http.listeners_per_address,
+            keepalive=self.http.keepalive.seconds,
         )
 
     def rest(self) -> RestSettings:

@@ -61,6 +61,18 @@ class Http(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             ge=0,
         ),
     ] = 10_000
+    listeners: Annotated[
+        int,
+        Meta(description="Callers that receive topics over HTTP at the same time.", ge=0),
+    ] = 10_000
+    listeners_per_address: Annotated[int, Meta(description="Those of one address.", ge=0)] = 1000
+    keepalive: Annotated[
+        Duration,
+        Meta(
+            description="Time between two signs of life to them: clients of ntfy give a silent"
+            " connection up after 77 seconds."
+        ),
+    ] = Duration(45 * SECOND)
     hsts: Annotated[
         Duration,
         Meta(

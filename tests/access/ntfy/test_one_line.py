@@ -1,4 +1,5 @@
-"""`curl -d 'text' http://HOST/TOPIC`."""
+"""`curl -d 'text' http://HOST/TOPIC`; about `access/ntfy/ntfy_door.py` and
+`access/rest/reserved.py`."""
 
 from __future__ import annotations
 
@@ -9,10 +10,10 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from lasthop.access.rest import RestSettings, make_app
-from lasthop.access.rest.one_line import RESERVED
+from lasthop.access.rest.reserved import RESERVED
 from lasthop.clock import HOUR, SECOND
 from lasthop.message import Message, Reliability, Target, TargetKind
-from tests.access.knocking import knock, refusal
+from tests.access.knocking import detail, knock, refusal
 from tests.access.live import START, LiveInMemory
 
 CURL = {"content-type": "application/x-www-form-urlencoded"}
@@ -29,9 +30,11 @@ async def published(
     named = {name.replace("_", "-").encode(): text.encode() for name, text in headers.items()}
     curl = {name.encode(): text.encode() for name, text in CURL.items()}
     answer = await http.post(path, content=b"text", headers=curl | named)
-    assert answer.status_code == 202, answer.text
+    assert answer.status_code == 200, answer.text
     (message,) = live.store.messages(r.message for r in live.store.all_deliveries()).values()
-    assert answer.json() == {"id": message.id, "subscriptions": 1, "kept": True}
+    told = answer.json()
+    assert told["message_id"] == message.id
+    assert (told["subscriptions"], told["kept"]) == (1, True)
     return message
 
 
@@ -41,7 +44,7 @@ async def test_a_line_is_published_to_the_topic(
     http: httpx.AsyncClient, live: LiveInMemory, topic: str, method: str
 ) -> None:
     answer = await http.request(method, f"/{topic}", content=b"text", headers=CURL)
-    assert answer.status_code == 202
+    assert answer.status_code == 200
     (row,) = live.store.all_deliveries()
     message = live.store.messages([row.message])[row.message]
     assert message.target == Target(TargetKind.TOPIC, topic)
@@ -56,17 +59,17 @@ async def test_options_are_headers_with_or_without_x(
         http,
         live,
         Title="Grüße",
-        X_Priority="7",
+        X_Priority="high",
         Rank="1.5",
         TTL="2h",
-        X_Delay="30",
+        X_Delay="30s",
         Delay_Tolerance="10m",
         Replace_Key="k",
         Reliability="best-effort",
         Content_Type="text/markdown",
     )
     assert message.title == "Grüße"
-    assert message.priority == 7
+    assert message.priority == 6
     assert message.rank == 1.5
     assert message.deliver_before == START + 2 * HOUR
     assert message.deliver_after == START + 30 * SECOND
@@ -95,7 +98,7 @@ async def test_expires_is_a_time_or_a_duration(
 @pytest.mark.parametrize(
     "headers, field",
     [
-        ({"priority": "high"}, "priority"),
+        ({"priority": "highest"}, "priority"),
         ({"x-priority": "12"}, "priority"),
         ({"rank": "best"}, "rank"),
         ({"delay": "later"}, "delay"),
@@ -125,7 +128,7 @@ async def test_the_answer_is_text_for_who_wants_text(http: httpx.AsyncClient) ->
 async def test_paths_of_the_gateway_are_no_topics(http: httpx.AsyncClient, name: str) -> None:
     answer = await http.post(f"/{name}", content=b"x")
     assert refusal(answer) == (400, "invalid_request", "topic")
-    assert "POST /v1/messages" in answer.json()["error"]["detail"]
+    assert "POST /v1/messages" in detail(answer)
 
 
 class TestMisdirected:
@@ -153,7 +156,7 @@ class TestMisdirected:
         answer = await http.post(path, content=b"x")
         assert refusal(answer)[:2] == (404, "not_found")
         bare = path.partition("?")[0]
-        assert answer.json()["error"]["detail"] == (
+        assert detail(answer) == (
             f"{bare!r} is a path of {service}, which this gateway does not speak; nothing was"
             " published; POST /TOPIC and POST /v1/messages publish"
         )
@@ -168,11 +171,11 @@ class TestMisdirected:
         self, http: httpx.AsyncClient, live: LiveInMemory
     ) -> None:
         live.register("pad", "message")
-        assert (await http.post("/message", content=b"x")).status_code == 202
+        assert (await http.post("/message", content=b"x")).status_code == 200
 
     async def test_a_topic_that_is_advertised_is_a_topic(self, http: httpx.AsyncClient) -> None:
         assert (await http.put("/v1/topics/notify", json={"title": "Notes"})).is_success
-        assert (await http.post("/notify", content=b"x")).status_code == 202
+        assert (await http.post("/notify", content=b"x")).status_code == 200
 
 
 @pytest.mark.parametrize("path", ["/a b", "/a..b", "/.a", "/a*", "/%23", "/" + "x" * 201])
@@ -185,14 +188,15 @@ async def test_what_is_no_topic_is_refused(http: httpx.AsyncClient, path: str, m
 
 async def test_asking_for_a_topic_tells_how_to_publish(http: httpx.AsyncClient) -> None:
     answer = await http.get("/news")
-    assert answer.text == "Publish here: curl -d 'text' http://localhost/news\n"
+    assert "curl -d 'text' http://localhost/news\n" in answer.text
+    assert "curl -sN http://localhost/news/json\n" in answer.text
 
 
 async def test_other_methods_and_longer_paths_are_refused(http: httpx.AsyncClient) -> None:
     answer = await http.delete("/news")
     assert refusal(answer) == (405, "method_not_allowed", None)
     assert answer.headers["allow"] == "GET, HEAD, POST, PUT"
-    assert refusal(await http.post("/news/today", content=b"x")) == (404, "not_found", None)
+    assert refusal(await http.post("/news/a/b/c", content=b"x")) == (404, "not_found", None)
 
 
 async def test_a_message_too_large_is_refused(http: httpx.AsyncClient) -> None:
@@ -209,7 +213,7 @@ async def test_added_routes_come_first_and_are_no_topics(live: LiveInMemory) -> 
         assert (await http.get("/health")).text == "fine"
         assert (await http.get("/mine")).text == "fine"
         assert refusal(await http.post("/mine"))[0] == 405
-        assert (await http.post("/news")).status_code == 202
+        assert (await http.post("/news")).status_code == 200
 
 
 class TestPushesOfPap:
@@ -241,7 +245,7 @@ class TestPushesOfPap:
             method, "/news", content=body, headers={"content-type": content_type}
         )
         assert refusal(answer) == (404, "not_found", None)
-        assert answer.json()["error"]["detail"] == (
+        assert detail(answer) == (
             "a PAP push cannot be published to a topic; PAP requests go to POST /pap"
         )
         assert live.store.counts().messages == 0
@@ -260,7 +264,7 @@ class TestPushesOfPap:
         self, http: httpx.AsyncClient, content_type: str, body: bytes
     ) -> None:
         answer = await http.post("/news", content=body, headers={"content-type": content_type})
-        assert answer.status_code == 202
+        assert answer.status_code == 200
 
     @pytest.mark.parametrize("path", ["/wappush", "/ppg", "/pap"])
     @pytest.mark.parametrize(
@@ -279,5 +283,30 @@ class TestPushesOfPap:
                 path, content=self.PART, headers={"content-type": self.RELATED}
             )
             assert refusal(answer) == (400, "invalid_request", "topic")
-            assert answer.json()["error"]["detail"].endswith(words)
+            assert detail(answer).endswith(words)
             assert (await http.get(path)).status_code == 404
+
+
+@pytest.mark.parametrize("url", ["http://[", "http://[x]/", "ftp://x/y", "http:///y"])
+async def test_an_attachment_has_a_url_that_can_be_read(http: httpx.AsyncClient, url: str) -> None:
+    answer = await http.post("/news", content=b"x", headers={"attach": url})
+    assert (answer.status_code, answer.json()["code"]) == (400, 40013)
+
+
+async def test_headers_of_a_message_have_no_control_characters(
+    http: httpx.AsyncClient, live: LiveInMemory
+) -> None:
+    asked = "/news?click=http://x%0d%0aX-Evil:1&filename=f.txt&message=a%0ab&tags=a%00b"
+    assert (await http.post(asked, content=b"file")).status_code == 200
+    (message,) = live.store.messages(r.message for r in live.store.all_deliveries()).values()
+    assert not [v for _, v in message.headers if any(ord(c) < 32 for c in v)]
+    assert dict(message.headers)["click"] == "http://x  X-Evil:1"
+
+
+async def test_what_goes_into_headers_counts_for_the_size(live: LiveInMemory) -> None:
+    door = make_app(live, RestSettings(open_house=True, max_message=3000))
+    async with knock(door) as http:
+        answer = await http.post("/news", content=b"x", headers={"click": "http://" + "x" * 1500})
+        assert answer.status_code == 200
+        many = {"click": "http://" + "x" * 1500, "icon": "http://" + "x" * 1500}
+        assert (await http.post("/news", content=b"x", headers=many)).json()["code"] == 41301

@@ -1,0 +1,1 @@
+"""The API of ntfy, translated onto topics: publishing, receiving, and what it says of itself."""

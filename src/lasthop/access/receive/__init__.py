@@ -1,0 +1,1 @@
+"""Receiving topics over plain HTTP: JSON lines, server-sent events, text, and WebSocket."""
