@@ -388,6 +388,18 @@ def test_a_lane_without_order_is_taken_as_it_comes_and_once(
     assert tablet_got(rig) == [b"c", b"a", b"b"]
 
 
+def test_what_a_lost_channel_acknowledged_is_acknowledged_again(
+    rig: Rig, device: LaneDevice
+) -> None:
+    device.dial(join=True)
+    first, second = device.channels
+    device.say(up(2, 0), up(5, 1))
+    acks = [LaneFrame(2, Ack(1, 1)), LaneFrame(5, Ack(0, 0, ((1, 2),), ((1, 2),)))]
+    assert [frame for frame in rig.sent[second] if isinstance(frame, LaneFrame)] == acks
+    device.lose(second)
+    assert [frame for frame in rig.sent[first] if isinstance(frame, LaneFrame)] == acks
+
+
 def test_a_lane_of_a_device_closes_once(rig: Rig, device: LaneDevice) -> None:
     device.say(up(2, 0))
     device.say(LaneFrame(2, Last(1)))

@@ -152,6 +152,10 @@ class InboundLanes:
         """Whether a message waits behind a gap in a lane that keeps its order."""
         return any(numbers.missing() for lane, numbers in self.open.items() if not lane & 1)
 
+    def acknowledge_again(self) -> None:
+        """Let every open lane be acknowledged once more."""
+        self.ack_due.update(dict.fromkeys(self.open))
+
     def acknowledgement(self, lane: int) -> Ack | None:
         """Return what to acknowledge in a lane; None if it has closed since."""
         numbers = self.open.get(lane)

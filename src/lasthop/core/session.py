@@ -339,6 +339,12 @@ class Session:
             return name
         return (*name[:3], self.lanes is not None and name[1] in self.lanes.unordered)
 
+    def acknowledge_again(self) -> None:
+        """Let what has arrived be acknowledged once more, in every lane that is open."""
+        self.ack_due = True
+        if self.lanes is not None:
+            self.lanes.inbound.acknowledge_again()
+
     def every_lane(self) -> Iterable[Lane[UnderWay]]:
         """Return all lanes towards the device, lane 0 first."""
         return (self.lane,) if self.lanes is None else self.lanes.out.all()

@@ -529,7 +529,7 @@ class Contacts:
             self._dispatcher.reroute(session, channel, now)
             for channel_gone in self._moments.channel_gone:
                 channel_gone(session)
-            session.ack_due = True  # The last ACK may have been lost with the channel.
+            session.acknowledge_again()  # The last ACK may have been lost with the channel.
             self._deliveries.touch(session)
             return
         self.disconnect(session, CloseCode.BYE, "the channel that it joined is gone", now)
