@@ -144,9 +144,9 @@ def test_a_gateway_that_asks_to_wait_is_not_dialled_before_by_any_race() -> None
     world.run(5 * SECOND)
     world.end(WIFI, "full", Close(CloseCode.OVERLOADED, 60_000, "full"))
     world.run(SECOND)
-    world.end(MOBILE, "gone")
-    world.works[MOBILE.url] = "closed"
     count = named(world, ConnectWay).count(WIFI)
+    world.works[MOBILE.url] = "closed"
+    world.end(MOBILE, "gone")
     world.run(50 * SECOND)
     assert named(world, ConnectWay).count(WIFI) == count
     world.run(12 * SECOND)
