@@ -36,12 +36,13 @@ from lasthop.core.lifecycle import State
 from lasthop.core.limits import Limits
 from lasthop.core.publishing.acceptance import own_key
 from lasthop.core.pushes.notification import NotificationPatience
+from lasthop.core.ranked.records import HOT, pack, unpack_hot
 from lasthop.core.registry import DeviceRecord
 from lasthop.core.surrogates.waiting import SurrogateTerms
 from lasthop.decision.budgets import parse_limits
 from lasthop.decision.preferences import Preferences
 from lasthop.decision.routes import Variant
-from lasthop.decision.volume.policy_choice import PolicyChoice
+from lasthop.decision.volume.policy_choice import DEFAULT_POLICY, PolicyChoice
 from lasthop.delivery.carrier import (
     Aborted,
     Carrier,
@@ -1308,6 +1309,11 @@ def as_written_today(rows: dict[str, Any], version: str) -> dict[str, Any]:
     if version == "v1":
         for row in rows["keys"]:
             row["key"] = own_key("publisher:anonymous", row["key"])
+        for feed in rows["ranked"]["feeds"]:
+            if feed["part"] == HOT:
+                hot = unpack_hot(bytes.fromhex(feed["record"]))
+                hot.default = DEFAULT_POLICY
+                feed["record"] = pack(hot).hex()
     return rows
 
 

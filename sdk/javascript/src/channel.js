@@ -101,7 +101,7 @@ export class Channel {
     this._deadline = started + WAIT_FOR_WELCOME;
     this._expected = started + (held?.patience ?? WAIT_FOR_WELCOME);
     this._arm();
-    if (held) setTimeout(() => this._takeOver(held));
+    if (held) queueMicrotask(() => this._takeOver(held));
   }
 
   /**
