@@ -199,7 +199,7 @@ async def test_nonsense_costs_a_device_its_channel_and_disturbs_nobody(place: Pl
         close = bad.link.closed
         assert close is not None
         assert close.code == CloseCode.MALFORMED
-        assert "which version 1 does not have" in close.reason
+        assert "which the handshake did not allow" in close.reason
         await until(lambda: len(place.board.ends) == 1)
         assert place.listener.errors == {"malformed_frame": 1}
         place.board.channels[0].send([message(0)])

@@ -55,11 +55,12 @@ class Served(GatewayProcess):
         return body.decode()
 
     def told(self, app: str, message: str, device: str = "phone") -> list[str]:
-        """What became of a message, and why."""
+        """What became of a message, and why; not what it waits for now."""
         path = f"/v1/messages/{message}/explain?device={device}"
         status, body = self.request("GET", path, None, **{"X-App": app})
         assert status == 200, body
-        return [f"{line['what']}: {line['why']}" for line in json.loads(body)]
+        lines = [line for line in json.loads(body) if line["what"] != "waits"]
+        return [f"{line['what']}: {line['why']}" for line in lines]
 
     def until_told(self, app: str, message: str, why: str) -> list[str]:
         """Until the story of a message says this."""

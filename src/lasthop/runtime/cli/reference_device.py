@@ -279,6 +279,8 @@ def _log_way(event: WayEvent) -> None:
             log.warning("the gateway does not answer over a way", way=str(way))
         case WayDown(way, problem):
             log.info("a way is down", way=str(way), problem=problem)
+        case NoWay(None, _):
+            pass  # No way is tried again: the error that ends the device says why.
         case NoWay(until, problem):
             log.warning("no way works", until=until, problem=problem)
 
