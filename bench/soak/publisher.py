@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections import deque
 
 import msgspec
 
@@ -17,7 +18,11 @@ TICK = 0.02
 
 
 class Source:
-    """Publishes numbers, which grow for every device."""
+    """Publishes numbers, which grow for every device.
+
+    Requests over several connections may overtake each other, so a device's next message is sent
+    when the one before it was answered.
+    """
 
     def __init__(self, job: Pouring) -> None:
         self._job = job
@@ -25,6 +30,9 @@ class Source:
         self._pool = http.Pool(head, size=CONNECTIONS)
         self._number = 0
         self._open: set[asyncio.Future[None]] = set()
+        self._waiting: dict[int, deque[int]] = {}
+        """The numbers that wait for an answer about their device, for each device with a request
+        that is not answered."""
         self.seen = Poured(accepted=0, refused=0)
 
     async def pour(self) -> None:
@@ -39,21 +47,34 @@ class Source:
 
     async def settled(self) -> None:
         """Wait for the answers that are still to come."""
-        await asyncio.gather(*self._open, return_exceptions=True)
+        while self._open:
+            await asyncio.wait(self._open)
 
     def _send(self) -> None:
         number, self._number = self._number, self._number + 1
-        device = device_name(number % self._job.devices)
-        answer = self._pool.post(msgspec.json.encode({"device": device, "body": str(number)}))
-        self._open.add(answer)
-        answer.add_done_callback(self._answered)
+        device = number % self._job.devices
+        if device in self._waiting:
+            self._waiting[device].append(number)
+        else:
+            self._waiting[device] = deque()
+            self._post(device, number)
 
-    def _answered(self, answer: asyncio.Future[None]) -> None:
+    def _post(self, device: int, number: int) -> None:
+        body = {"device": device_name(device), "body": str(number)}
+        answer = self._pool.post(msgspec.json.encode(body))
+        self._open.add(answer)
+        answer.add_done_callback(lambda answer: self._answered(device, answer))
+
+    def _answered(self, device: int, answer: asyncio.Future[None]) -> None:
         self._open.discard(answer)
         if answer.exception() is None:
             self.seen.accepted += 1
         else:
             self.seen.refused += 1
+        if self._waiting[device]:
+            self._post(device, self._waiting[device].popleft())
+        else:
+            del self._waiting[device]
 
 
 async def main(parent: Conversation) -> None:

@@ -5,6 +5,7 @@ About `bench/soak/`.
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 from pathlib import Path
@@ -12,8 +13,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from bench.hop import http
 from bench.soak.command import show, soak
 from bench.soak.flatness import judge
+from bench.soak.jobs import Pouring
+from bench.soak.publisher import Source
 from bench.soak.watching import Sample
 from lasthop.runtime.cli import main
 
@@ -75,6 +79,39 @@ def test_a_short_run_concludes_nothing() -> None:
 
 
 @pytest.mark.slow
+async def test_a_device_s_messages_cannot_overtake_each_other_on_their_way_to_the_gateway(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[tuple[str, int, asyncio.Future[None]]] = []
+
+    class Pool:
+        def __init__(self, head: bytes, *, size: int) -> None:
+            """Take what a pool of connections takes."""
+
+        async def fill(self, port: int) -> None:
+            """Open nothing."""
+
+        def post(self, body: bytes) -> asyncio.Future[None]:
+            said = json.loads(body)
+            answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            asked.append((said["device"], int(said["body"]), answer))
+            return answer
+
+    monkeypatch.setattr(http, "Pool", Pool)
+    source = Source(Pouring(port=0, devices=3, rate=1000))
+    pouring = asyncio.ensure_future(source.pour())
+    while len(asked) < 30:
+        await asyncio.sleep(0.001)
+        waiting = [each for each in asked if not each[2].done()]
+        assert len({device for device, _, _ in waiting}) == len(waiting)
+        for _, _, answer in reversed(waiting):
+            answer.set_result(None)
+    pouring.cancel()
+    for device in {device for device, _, _ in asked}:
+        numbers = [number for name, number, _ in asked if name == device]
+        assert numbers == sorted(numbers)
+
+
 def test_a_few_seconds_of_everything(tmp_path: Path) -> None:
     said = io.StringIO()
     result = soak(tmp_path, hours=0.001, rate=50, devices=10, console=Console(file=said))
